@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tiedtools.base.errors import Contradiction as Contradiction
     from tiedtools.base.errors import Diverged as Diverged
     from tiedtools.base.errors import TiedtoolsError as TiedtoolsError
+    from tiedtools.evaluation.documents import SentenceVectors as SentenceVectors
+    from tiedtools.text.phrases import Phrases as Phrases
     from tiedtools.vectors.vectors import Vectors as Vectors
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
@@ -25,7 +27,9 @@ PUBLIC = {
     "Contradiction": "base.errors",
     "Diverged": "base.errors",
     "LanguageModel": "api.language",
+    "Phrases": "text.phrases",
     "Runs": "api.runs",
+    "SentenceVectors": "evaluation.documents",
     "TiedtoolsError": "base.errors",
     "Translator": "api.translation",
     "Vectors": "vectors.vectors",

@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 
+from benchmarks import probe
 from benchmarks.processes import Worker, worker
 from tiedtools.base.messages import log
-from tiedtools.kernels.base import probe
 from tiedtools.kernels.base.arrays import aligned
 from tiedtools.training import hogwild
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from benchmarks import probe
 from benchmarks.machine import SIZE, Peaks, touched
-from tiedtools.kernels.base import probe
 from tiedtools.models.rnnlm.model import word_classes
 
 WORDS = 4096  # the measurement moves the rows of the classes of the first WORDS words of the text

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from benchmarks import probe
 from benchmarks.machine import Peaks, touched
-from tiedtools.kernels.base import probe
 from tiedtools.kernels.word2vec import sampling
 from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY
 from tiedtools.models.word2vec.tables import subsampling_thresholds

@@ -221,7 +221,8 @@ def test_wrong_models_are_refused(tmp_path):
 
 def test_public_names():
     assert {name for name in tt.__all__ if inspect.isclass(getattr(tt, name))} == {
-        "Word2Vec", "LanguageModel", "Translator", "Vectors", "TiedtoolsError", "Contradiction", "Diverged",
+        "Word2Vec", "LanguageModel", "Phrases", "Runs", "SentenceVectors", "Translator", "Vectors",
+        "TiedtoolsError", "Contradiction", "Diverged",
     }  # fmt: skip
     assert set(tt.__all__) <= set(dir(tt))
     with pytest.raises(AttributeError, match="no attribute 'Glove'"):

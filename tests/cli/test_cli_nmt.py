@@ -56,7 +56,7 @@ def test_from_texts_to_vectors_and_translations(run, here, tie):
     assert same == [tie != "none", tie == "all"]
     texts = "".join((here / name).read_text() for name in ("s", "t")[: 1 + (tie == "all")])
     for name in "v", "m.npz:source":
-        counts = dict(zip(Vectors.read(name).words, word_counts(name, len(Vectors.read(name)))))
+        counts = dict(zip(Vectors.read(name).words, word_counts(name, Vectors.read(name).words)))
         assert {word: counts[word] for word in own} == {word: texts.split().count(word) for word in own}
     found = succeed(run, "translate", "m.npz", "vs").stdout
     assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout

@@ -62,9 +62,56 @@ def test_a_set_is_read_with_its_sections(tmp_path):
     (b"\na b c d\n", ":2: expected a line `: section` first, found 'a b c d'"),
     (b": s\na b c \xff\n", ":2: not UTF-8 text"),
     (b": s\n: t\n", ": holds no questions"),
+    (b": s\na b\na b c d\n", ":3: expected two words, found 'a b c d'"),
 ])  # fmt: skip
 def test_errors_name_the_line(tmp_path, text, message):
     check_complaint(read_set, tmp_path / "set", text, message)
+
+
+def three_cos_avg(vectors, pairs):
+    """Return the best answer to each pair (a, b), by the definition of Drozd et al. (2016)."""
+    unit = vectors.matrix.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    answers = []
+    for a, _ in pairs:
+        others = [unit[vectors.index[t]] - unit[vectors.index[s]] for s, t in pairs if s != a]
+        scores = unit @ (unit[vectors.index[a]] + np.mean(others, 0))
+        answers.append(next(vectors.words[row] for row in np.argsort(-scores) if vectors.words[row] != a))
+    return answers
+
+
+def test_pairs_are_answered_by_the_mean_offset_of_the_others(tmp_path):
+    vectors = grid(2)
+    pairs = {"I01 x": [(f"x{k}", f"y{k}") for k in range(8)], "L02 y": [(f"y{k}", f"x{k}") for k in range(5, 12)]}
+    pairs["E03 alone"] = [("x0", "y0")]
+    analogy_set = read_set(write_set(tmp_path / "set", pairs))
+    answered = answer(vectors, analogy_set)
+    expected = [given == b for asked in list(pairs.values())[:2] for given, (_, b) in
+                zip(three_cos_avg(vectors, asked), asked)]  # fmt: skip
+    assert answered.right.tolist() == [*expected, False] and 3 < sum(expected) < 12
+    assert answered.known.tolist() == [True] * 15 + [False]  # a pair alone has no other offset
+    lines = by_section(summarize(analogy_set, answered))
+    assert list(lines)[3:] == ["inflectional", "derivational", "encyclopedic", "lexicographic", "total"]
+    assert lines["inflectional"]["correct"] == sum(expected[:8]) and lines["derivational"]["questions"] == 0
+
+
+def test_any_of_several_answers_is_correct_and_the_first_known_counts(tmp_path):
+    vectors = grid(0.1)
+    plain = {"s": [(f"x{k}", f"y{k}") for k in range(6)]}
+    several = {"s": [(a, f"none/{b}/x{k}") for k, (a, b) in enumerate(plain["s"])]}
+    results = [answer(vectors, read_set(write_set(tmp_path / "set", pairs))) for pairs in (plain, several)]
+    assert results[0].right.tolist() == results[1].right.tolist() == [True] * 6
+    wrong = {"s": [("x0", "y1/y0"), ("x1", "none"), *plain["s"][2:]]}
+    answered = answer(vectors, read_set(write_set(tmp_path / "set", wrong)))
+    assert answered.right[0] and answered.known.tolist() == [True, False, True, True, True, True]
+
+
+def test_methods_fit_the_set(run, toy, tmp_path):
+    pairs = write_set(tmp_path / "pairs", {"s": [("x0", "y0"), ("x1", "y1")]})
+    assert "\tavg\t" in run("eval-analogy", toy[1], "--set", pairs).stdout.replace("  ", "\t").replace("\t ", "\t")
+    for path, method in ((pairs, "add"), (pairs, "both"), (toy[0], "avg")):
+        result = run("eval-analogy", toy[1], "--set", path, "--method", method)
+        assert result.exit_code == 2 and f"--method {method}" in result.stderr
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])

@@ -15,6 +15,7 @@ from tiedtools.evaluation.comparison import (
     spearman_of_cosines,
     subspace_distance,
 )
+from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
 
 
@@ -130,7 +131,7 @@ def test_the_interval_of_rho_has_its_nominal_coverage(monkeypatch):
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 22])
 def test_subspace_distance_matches_the_definition(monkeypatch, block):
-    monkeypatch.setattr(comparison, "BLOCK", block)
+    monkeypatch.setattr(norms, "BLOCK", block)
     one, two = normal(40, 6), np.hstack([normal(40, 5)[:, :2], normal(40, 3, seed=2)])
     U, Q = np.linalg.qr(one)[0], np.linalg.qr(two)[0]
     R = Q - U @ U.T @ Q

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation import components
 from tiedtools.evaluation.components import components_for, plane, retained_variance, word_map
+from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
 
 
@@ -31,7 +31,7 @@ def write(path, vectors):
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 22])
 def test_retained_variance_matches_the_singular_values(monkeypatch, block):
-    monkeypatch.setattr(components, "BLOCK", block)
+    monkeypatch.setattr(norms, "BLOCK", block)
     matrix = normal(90, 12) * np.arange(1, 13) + 5
     squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
     np.testing.assert_allclose(retained_variance(matrix), np.cumsum(squares) / squares.sum(), rtol=1e-6)

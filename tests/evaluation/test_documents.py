@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from fakelm import FakeLM
 
-from tiedtools.evaluation.documents import document_vectors, sentences
+from tiedtools.evaluation import documents as module
+from tiedtools.evaluation.documents import DocumentVectors
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
@@ -53,10 +54,10 @@ def by_definition(model, lines, direct=False):
     return d
 
 
-def vectors(model, text, unit, tmp_path, **options):
+def vectors(model, text, unit, tmp_path):
     path = tmp_path / "text"
     path.write_text(text)
-    return np.concatenate(list(document_vectors(model, Lexicon(VOCAB), sentences(str(path), unit), **options)))
+    return DocumentVectors(model).encode(str(path), unit)[0]
 
 
 @pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
@@ -80,12 +81,13 @@ def test_lines_are_independent(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["paper", "independent", "plain"])
-@pytest.mark.parametrize("chunk", [0, 5, 10**6])
-def test_lines_of_a_document_share_the_vector_but_not_the_state(kind, chunk, tmp_path):
+@pytest.mark.parametrize("chunk", [1, 2, 10**6])
+def test_lines_of_a_document_share_the_vector_but_not_the_state(kind, chunk, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", chunk)
     model = rnnlm(**KINDS[kind])
     documents = [LINES[:1], LINES[2:5], LINES[5:]]
     text = "\n\n" + "\n\n\n".join("\n".join(document) for document in documents) + "\n"
-    found = vectors(model, text, "doc", tmp_path, chunk=chunk)
+    found = vectors(model, text, "doc", tmp_path)
     np.testing.assert_allclose(found, [by_definition(model, document) for document in documents], rtol=1e-9)
 
 
@@ -94,13 +96,6 @@ def test_lines_are_scored_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(Rnnlm, "score", lambda self, ids, *rest: calls.append(ids.shape) or score(self, ids, *rest))
     vectors(rnnlm(**PAPER), "a b c d\n" * 640, "line", tmp_path)
     assert calls == [(5, 64)] * 10
-
-
-def test_vectors_are_yielded_in_parts_of_bounded_size(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("a b c d\n" * 100)
-    parts = list(document_vectors(rnnlm(**PAPER), Lexicon(VOCAB), sentences(str(path), "line"), chunk=49))
-    assert [len(part) for part in parts] == [10] * 10
 
 
 # Commands
@@ -136,15 +131,17 @@ def test_docvec(run, saved, tmp_path):
 
 def test_docvec_errors(run, saved, tmp_path):
     path = saved(rnnlm(**PAPER))
-    assert "no lines; give a text" in run("docvec", path, input=b"").stderr
+    assert "is empty; give a text" in run("docvec", path, input=b"").stderr
+    assert "no lines; give a text" in run("docvec", path, "--unit", "doc", input=b"\n\n").stderr
     assert "is used as both input and output" in run("docvec", path, "x", "-output", path).stderr
-    assert "x.npy: would be read as .npy" in run("docvec", path, "-output", "x.npy", input=b"a\n").stderr
+    assert "x.tsv: would be read as .tsv" in run("docvec", path, "-output", "x.tsv", input=b"a\n").stderr
     for model in FakeLM(), Rnnlm(VOCAB, RnnlmConfig(hidden=3)):
         for command in ["docvec"], ["similar", "--line", 1]:
             result = run(command[0], saved(model), *command[1:], input=b"a\n")
             assert result.exit_code == 1 and result.stdout == ""
             assert result.stderr.endswith(
-                f"{path}: has no document vector; train a model with `tiedtools rnnlm --doc-dim 20`\n"
+                f"{path}: has no document vector; give its word vectors, {path}:in, or train a model with"
+                " `tiedtools rnnlm --doc-dim 20`\n"
             )
 
 
@@ -220,9 +217,9 @@ def test_similar_errors(run, saved, options, message):
     assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""
 
 
-@pytest.mark.parametrize("unit, none", [("line", "no lines"), ("doc", "no documents")])
-def test_similar_in_an_empty_text(run, saved, unit, none):
-    result = run("similar", saved(rnnlm(**PAPER)), "--query", "a", "--unit", unit, input=b"")
+@pytest.mark.parametrize("text, none", [(b"", "is empty"), (b"\n\n", "no documents")])
+def test_similar_in_an_empty_text(run, saved, text, none):
+    result = run("similar", saved(rnnlm(**PAPER)), "--query", "a", "--unit", "doc", input=text)
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {none}; give a text\n")
 
 

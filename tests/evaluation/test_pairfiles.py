@@ -8,6 +8,8 @@ from tiedtools.evaluation.pairfiles import read_pairs
 SIMLEX = "word1\tword2\tPOS\tSimLex999\tconc(w1)\tconc(w2)\tconcQ\tAssoc(USF)\tSimAssoc333\tSD(SimLex)\n"
 
 LAYOUTS = {
+    "Gur350": "#WORD1:WORD2:Value:POS1:POS2\ncat:dog:1.58:n:n\nred:blue:9:a:a\n",
+    "Multilingual SimLex-999": "Word1,Word2,1,2,3,Average Score\ncat,dog,1,2,2,1.58\nred,blue,9,10,8,9\n",
     "SimLex-999": SIMLEX + "cat\tdog\tN\t1.58\t2.72\t2.81\t2\t7.25\t1\t0.41\nred\tblue\tA\t9\t1\t2\t1\t0\t0\t.5\n",
     "SimLex-999, without its header": "cat\tdog\tN\t1.58\t2.72\t0.41\nred\tblue\tA\t9\t1\t2\n",
     "RW": "cat\tdog\t1.58\t1\t0\t3\nred\tblue\t9\t10\t8\t9\n",

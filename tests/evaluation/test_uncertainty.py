@@ -33,8 +33,14 @@ def test_intervals_are_students_on_fishers_z():
     ends = np.tanh(z.mean() + np.array(stats.t.interval(0.95, 11)) * z.std(ddof=1))
     found = uncertainty.estimate([*values, np.nan])
     np.testing.assert_allclose(found, [values.mean(), *ends, 12], rtol=1e-8)
+    whole = uncertainty.estimate([*values, np.nan], [0.2, 0.4])
+    ends = np.tanh(np.arctanh([0.2, 0.4]).mean() + np.array(stats.t.interval(0.95, 11)) * z.std(ddof=1))
+    np.testing.assert_allclose(whole, [0.3, *ends, 12], rtol=1e-8)
     many = RNG.uniform(0, 1, 40)
-    np.testing.assert_allclose(uncertainty.estimate(many)[1:3], np.percentile(many, [2.5, 97.5]))
+    np.testing.assert_allclose(uncertainty.estimate(many)[1:3], np.tanh(np.percentile(np.arctanh(many), [2.5, 97.5])))
+    middle = np.arctanh(many).mean()
+    shifted = np.tanh(np.percentile(np.arctanh(many), [2.5, 97.5]) - middle)
+    np.testing.assert_allclose(uncertainty.estimate(many, [0.0])[1:3], shifted)
     assert np.isnan(uncertainty.estimate([0.5])[1:3]).all()
 
 
@@ -46,6 +52,7 @@ def test_differences_have_welchs_degrees_of_freedom():
     reach = stats.t.ppf(0.975, freedom) * np.sqrt(a + b)
     gap = two.mean() - one.mean()
     np.testing.assert_allclose(uncertainty.difference(one, two), [gap, gap - reach, gap + reach, 7])
+    np.testing.assert_allclose(uncertainty.difference(one, two, [2.0], [5.0]), [3, 3 - reach, 3 + reach, 7])
 
 
 def test_neighbors_have_the_cosines_and_ranks_of_each_run():
@@ -65,6 +72,18 @@ def test_neighbors_have_the_cosines_and_ranks_of_each_run():
         assert answer["runs"] == len(held) == (3 if row == 9 else 4)
         assert answer["rank"] == np.median(ranks)
         assert answer["in_top"] == sum(rank <= 4 for rank in ranks)
+
+
+def test_neighbors_are_ordered_by_the_runs_on_the_whole_text():
+    runs = some_runs()
+    whole = RNG.standard_normal((2, V, E)).astype(np.float32)
+    both = Runs(runs.words, runs.matrix, runs.present, runs.counts, {}, whole)
+    (answers,) = uncertainty.neighbors(both, [[(7, 1)]], top=V)
+    means = {row: np.mean([plain_cosine(m[7], m[row]) for m in whole]) for row in range(V) if row != 7}
+    assert [answer["neighbor"] for answer in answers] == [WORDS[row] for row in sorted(means, key=lambda k: -means[k])]
+    assert answers[0]["cosine"] == pytest.approx(max(means.values()), abs=1e-6)
+    alone = uncertainty.neighbors(runs, [[(7, 1)]], top=V)[0]
+    assert {a["neighbor"]: a["rank"] for a in answers} == {a["neighbor"]: a["rank"] for a in alone}
 
 
 def test_cosines_of_sums():

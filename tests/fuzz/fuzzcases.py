@@ -22,7 +22,16 @@ from fitcase import VOCAB as TOY
 from fuzzmutations import PACK
 from fuzzsubwords import cases as subwords
 from fuzztranslation import cases as translation
-from fuzzvectors import checked, content, model_vectors, npy_vectors, projector_vectors, safetensors_vectors, vectors
+from fuzzvectors import (
+    checked,
+    content,
+    folder_vectors,
+    model_vectors,
+    npy_vectors,
+    projector_vectors,
+    safetensors_vectors,
+    vectors,
+)
 from listening import listening
 from toylm import ToyLM
 
@@ -273,7 +282,12 @@ def pairs_of_files():
     tensors = {"v.safetensors": tensors, "v.words": listed}
     numbers = b"".join(b"\t".join(b"%.6f" % x for x in row) + b"\n" for row in MATRIX)
     projector = {"v.tsv": numbers, "v.metadata.tsv": b"word\tcount\n" + COUNTED.replace(b" ", b"\t")}
+    header = json.dumps(dict(embeddings=dict(dtype="F16", shape=[8, 3], data_offsets=[0, 48]))).encode()
+    matrix = struct.pack("<Q", len(header)) + header + MATRIX.astype("f2").tobytes() + bytes(6)
+    model = dict(type="WordLevel", vocab=dict(zip([*WORDS, "[UNK]"], range(8))), unk_token="[UNK]")
+    folder = {"m.safetensors": matrix, "t.json": json.dumps(dict(added_tokens=[], model=model)).encode()}
     return {
+        "vectors-folder": ("m.safetensors", folder, folder_vectors),
         "vectors-npy": ("v.npy", npy, npy_vectors),
         "vectors-npy-vocab": ("v.npy", counted, npy_vectors),
         "vectors-npy-hyperwords": ("v.npy", {"v.npy": npy["v.npy"], "v.vocab": listed}, npy_vectors),

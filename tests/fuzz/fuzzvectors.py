@@ -1,13 +1,14 @@
 """Cases for the fuzzer: readers of vectors, compared with simple readers; see fuzzcases.py."""
 
 import contextlib
+import tempfile
 import zipfile
 
 import numpy as np
 import plainreaders as plain
 from fuzzmutations import decompressed
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError, printable
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.vectors import Vectors
 
@@ -24,7 +25,9 @@ def agree(found, expected, *arguments):
     except Exception as error:
         raise AssertionError(f"accepted, but should be rejected: {type(error).__name__}: {error}") from None
     assert found[0] == words, f"words {found[0]!r:.200}, expected {words!r:.200}"
-    assert found[1].shape == matrix.shape and found[1].tobytes() == matrix.astype("<f4").tobytes(), "different numbers"
+    assert found[1].shape == matrix.shape and found[1].astype("<f4").tobytes() == matrix.astype("<f4").tobytes(), (
+        "different numbers"
+    )
 
 
 def read_vectors(path, format=None):
@@ -59,6 +62,25 @@ def safetensors_vectors(path, files, rng):
     found = read_vectors(path)
     words = plain.word_list(files[f"{path.stem}.words"])
     agree((found.words, found.matrix), plain.safetensors, files[path.name], words)
+
+
+def folder_vectors(path, files, rng):
+    """Read a folder of static embeddings; its files have other names in `files`."""
+    with tempfile.TemporaryDirectory() as folder:
+        matrix, tokens = (f"{folder}/{name}" for name in ("model.safetensors", "tokenizer.json"))
+        (tokens_name,) = files.keys() - {path.name}
+        for name, target in (path.name, matrix), (tokens_name, tokens):
+            with open(target, "wb") as file:
+                file.write(files[name])
+        try:
+            found = read_vectors(folder)
+        except TiedtoolsError as error:
+            message = str(error).replace(tokens, printable(str(path.with_name(tokens_name))))
+            for name in matrix, folder:
+                message = message.replace(name, printable(str(path)))
+            raise TiedtoolsError(message) from None
+    if b"mapping" not in files[path.name] and b"weights" not in files[path.name]:
+        agree((found.words, found.matrix), plain.static, files[path.name], files[tokens_name])
 
 
 def projector_vectors(path, files, rng):

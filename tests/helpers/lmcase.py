@@ -91,7 +91,7 @@ def masks(model):
     drops = [layer for layer in model.network.layers if isinstance(layer, Dropout)]
     found = {drop.site[1] if drop.site[0] == "up" else drop.site: drop.mask for drop in drops}
     cut = {site: m[..., : widths[site]] for site, m in found.items() if m is not None}
-    return cut, [cell.saved[3:5] for cell in cells(model)]
+    return cut, [(masked.masks, masked.masks_x) for _, masked, _ in (cell.saved for cell in cells(model))]
 
 
 def cells(model):

@@ -145,6 +145,25 @@ def safetensors(data, words):
     return paired(words, matrix.reshape(tensor["shape"]))
 
 
+def static(data, tokenizer):
+    model = json.loads(tokenizer)
+    ids = model["model"]["vocab"]
+    ids = {token: k for k, (token, _) in enumerate(ids)} if isinstance(ids, list) else ids
+    ids = {**ids, **{token["content"]: token["id"] for token in model.get("added_tokens") or ()}}
+    words = sorted(ids, key=ids.get)
+    assert [ids[word] for word in words] == list(range(len(words)))
+    size = int.from_bytes(data[:8], "little")
+    tensors = json.loads(data[8 : 8 + size])
+    tensor = tensors.get("embeddings") or tensors["embedding.weight"]
+    start, end = tensor["data_offsets"]
+    types = {**FLOATS, "I8": "<i1", "I32": "<i4", "I64": "<i8"}
+    matrix = np.frombuffer(data[8 + size :][start:end], types[tensor["dtype"]]).reshape(tensor["shape"])
+    words, matrix = paired(words, matrix)
+    if words[-1].startswith("[UNK]") and model["model"].get("unk_token") == words[-1] and not matrix[-1].any():
+        words, matrix = words[:-1], matrix[:-1]
+    return words, matrix
+
+
 def tsv(data, metadata):
     lines = data.removesuffix(b"\n").split(b"\n")
     matrix = [[decimal(field.strip()) for field in line.decode().strip("\r").split("\t")] for line in lines]

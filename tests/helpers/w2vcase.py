@@ -8,7 +8,7 @@ import reference
 
 from tiedtools.kernels.base.arrays import aligned
 from tiedtools.kernels.word2vec import w2v
-from tiedtools.kernels.word2vec.w2vtypes import Matrices, OwnSpace, Text, Tree
+from tiedtools.kernels.word2vec.w2vtypes import ExactSpace, Matrices, Text, Tree
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table
@@ -128,7 +128,7 @@ class Exact(Case):
         mapped, back = (rows(), rows()) if self.proj.size else (hidden, grad)
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)
         inputs, targets = np.zeros((2, self.batch, 1 + 2 * self.config.window), np.int32)
-        space = OwnSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
+        space = ExactSpace(hidden, mapped, grad, back, inputs, targets, np.zeros(100, np.int32))
         w2v.train(
             Matrices(self.emb_in, self.emb_out, self.proj, *self.frozen), totals, flag, space, Text(*self.text),
             self.noise, Tree(*self.tree, self.first_node), len(self.text[0]), self.rules, lr, lr_proj, np.uint64(seed),

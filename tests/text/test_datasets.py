@@ -185,6 +185,18 @@ def test_get_downloads_once(run, server, cache):
     assert datasets.find("men") == cache / "wordsim" / "men.txt"
 
 
+def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
+    for name, content in {"I1": b"a\tas\r\nb\tbs", "L2": b"hot\tcold/cool\n"}.items():
+        (mirror / f"{name}.txt").write_bytes(content)
+    whole = b": I01 plural\na\tas\nb\tbs\n: L02 antonym\nhot\tcold/cool\n"
+    sections = {"I1": "I01 plural", "L2": "L02 antonym"}
+    for digest, status in (hashlib.sha256(whole).hexdigest(), 0), ("0" * 64, 1):
+        entry = datasets.Dataset("wordsim/b.txt", "http://nowhere/{}.txt", digest, len(whole), "ours", None, sections)
+        monkeypatch.setitem(datasets.DATASETS, "b", entry)
+        assert run("data", "get", "b").exit_code == status
+        assert (cache / "wordsim" / "b.txt").read_bytes() == whole
+
+
 def test_get_to_a_folder(run, server, tmp_path, cache):
     path = tmp_path / "new" / "folder"
     assert run("data", "get", "men", "--to", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"

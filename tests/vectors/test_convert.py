@@ -14,7 +14,15 @@ from tiedtools.text.sources import open_source
 from tiedtools.vectors import edit
 from tiedtools.vectors.vectors import FORMATS, Vectors
 
-NAMES = dict(text="b.txt", binary="b.bin", glove="b.glove", npy="b.npy", safetensors="b.safetensors", tsv="vectors.tsv")
+NAMES = dict(
+    text="b.txt",
+    binary="b.bin",
+    glove="b.glove",
+    npy="b.npy",
+    safetensors="b.safetensors",
+    tsv="vectors.tsv",
+    model2vec="b/",
+)
 
 
 def make():
@@ -34,13 +42,13 @@ def test_every_format_has_a_name():
 
 @pytest.mark.parametrize("first", NAMES)
 def test_conversion_between_all_formats_which_are_inferred_from_names(run, source, tmp_path, first):
-    once = tmp_path / NAMES[first]
+    once = f"{tmp_path}/{NAMES[first]}"
     result = run("convert", source, once)
     assert (result.exit_code, result.stdout) == (0, "") and result.stderr == "6 words of 2 numbers\n"
     assert run("convert", once, "-", "--from", first).stdout == source.read_text()
     for second, name in NAMES.items():
         (tmp_path / second).mkdir()
-        twice = tmp_path / second / name
+        twice = f"{tmp_path}/{second}/{name}"
         assert run("convert", once, twice, "--to", second).exit_code == 0
         assert run("convert", twice, "-").stdout == source.read_text()
 
@@ -188,7 +196,7 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-FAILING = [*NAMES.values(), "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
+FAILING = [*list(NAMES.values())[:-1], "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
 
 
 @pytest.mark.parametrize("name", FAILING)

@@ -236,6 +236,28 @@ def test_rare_words_are_left_out(run, counted):
         assert result.stderr.startswith(told) == bool(left_out), options
 
 
+def test_counts_are_shown_and_read_from_vocabularies(run, counted, tmp_path):
+    """A vocabulary may be in any order: rare words are left out wherever they are."""
+    shown = run("nn", counted / "v.txt", "e", "--counts", "--min-count", 0).stdout
+    assert {line.split("\t")[1]: line.split("\t")[3] for line in shown.splitlines()} == {
+        "a": "1000000", "b": "99", "c": "100", "d": "2", "</s>": "1201"}  # fmt: skip
+    Vectors(list("wxyz"), [[1, 0], [1, 0.1], [1, 0.2], [1, 0.3]]).write(tmp_path / "n.npy")
+    (tmp_path / "vocab").write_text("z 9\nx 7\ny 1\n")
+    listed = "--vocab", tmp_path / "vocab", "--counts"
+    found = run("nn", tmp_path / "n.npy", "w", *listed, "--min-count", 5)
+    assert [line.split("\t")[1::2] for line in found.stdout.splitlines()] == [["x", "7"], ["z", "9"]]
+    found = run("nn", tmp_path / "n.npy", "w", "--with", tmp_path / "n.npy", *listed, "--top", 1, "--min-count", 9)
+    assert found.stdout.splitlines()[1] == "w\tz\t0.9578\t9\tz\t0.9578\t9"
+    answers = json.loads(run("nn", tmp_path / "n.npy", "w", *listed, "--top", 1, "--min-count", 9, "--json").stdout)
+    assert answers["neighbors"]["w"] == [["z", pytest.approx(0.9578, abs=1e-4), 9]]
+    (tmp_path / "n.words").unlink()
+    (tmp_path / "n.vocab").write_text("w 9\nx 1\ny 5\nz 6\n")  # beside the matrix
+    assert [line[2] for line in run("nn", tmp_path / "n.npy", "w", "--min-count", 2).stdout.splitlines()] == ["y", "z"]
+    (tmp_path / "vocab").write_text("z 9\nx\n")
+    result = run("nn", tmp_path / "n.npy", "w", *listed)
+    assert result.exit_code == 1 and "vocab:2: is not `word count`" in result.stderr
+
+
 @pytest.mark.parametrize("counts", [None, [[1, 10**15]], [[10**30, 6]], [[1, 7], [1, -1]], [[1, 5]], [[1, 6, 2]], "6"])
 def test_malformed_counts_are_unknown(run, counted, counts):
     manifest = counted / "v.txt.run.json"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.vectors import rows, streams
+from tiedtools.vectors import norms, streams
 from tiedtools.vectors.vectors import Vectors
 
 ROW = np.float32([1.5, -2.25]).tobytes()
@@ -60,7 +60,7 @@ def stored(tmp_path):
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("case", CASES)
 def test_bad_rows_are_skipped_and_counted(stored, messages, monkeypatch, case, block):
-    for module in rows, streams:
+    for module in norms, streams:
         monkeypatch.setattr(module, "BLOCK", block)
     path, first, words, bad = stored(case)
     vectors = Vectors.read(path, skip_bad=True)

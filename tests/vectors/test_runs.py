@@ -26,6 +26,7 @@ def test_runs_are_mapped_and_equal(path):
     assert is_runs(path)
     assert runs.words == WORDS and runs.training == dict(seeds=[1, 2, 3]) and len(runs) == 3
     np.testing.assert_array_equal(runs.matrix, matrix)
+    assert runs.whole.shape == (0, 4, 5)
     loaded = tt.load(path)
     assert isinstance(loaded, Runs)
 

@@ -368,7 +368,7 @@ def test_overlong_lines_are_rejected_early(read, monkeypatch):
 @pytest.mark.parametrize("method", ["write_text", "write_binary", "glove"])
 def test_peak_memory_is_little_more_than_the_matrix(tmp_path, method):
     """Measured by the system: NumPy's accounting counts both old and new blocks when pages are only remapped."""
-    for name, V in ("small.vec", 100), ("large.vec", 30_000):
+    for name, V in ("small.vec", 100), ("large.vec", 60_000):
         vectors = make([f"w{i}" for i in range(V)], E=300)
         (tmp_path / name).write_bytes(glove(vectors) if method == "glove" else written(getattr(vectors, method)))
     code = """

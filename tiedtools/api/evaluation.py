@@ -79,17 +79,18 @@ def evaluate_analogies(
     *,
     against: Vectors | Estimator | Path | None = None,
     data: Path | None = None,
-    method: str = "add",
+    method: str | None = None,
     restrict: int | None = None,
     case: str = "fallback",
 ) -> dict[str, Any]:
     """Answer analogy questions, as `tiedtools eval-analogy --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
-    questions  name of an analogy set, or path of a file in word2vec's format
+    questions  name of an analogy set, or path of a file in word2vec's format, or of pairs under `: section` lines
     against    other vectors, for a paired comparison on the questions that both cover
     data       folder of the named set, searched before TIEDTOOLS_DATA and the downloads
-    method     "add" (3CosAdd) or "mul" (3CosMul; Levy and Goldberg 2014)
+    method     "add" (3CosAdd), "mul" (3CosMul; Levy and Goldberg 2014), or, for pairs, "avg" (3CosAvg; Drozd et al.
+               2016); None: "avg" for pairs, otherwise "add"
     restrict   consider only this many words, from the first, as answers
     case       how to look words up; see `tiedtools eval-analogy --help`
 
@@ -100,12 +101,13 @@ def evaluate_analogies(
     from tiedtools.evaluation.similarity import CASES
     from tiedtools.vectors.analogies import METHODS
 
-    one_of("method", method, METHODS)
+    if method is not None:
+        one_of("method", method, (*METHODS, "avg"))
     one_of("case", case, CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
     sources = with_reference(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
-    results, differences = evaluate(sources, vectors_of, read_set(path), [method], restrict, case)
+    results, differences = evaluate(sources, vectors_of, read_set(path), method, restrict, case)
     return as_answer(results, differences[0]["sections"] if differences else [], against)
 
 

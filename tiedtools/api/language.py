@@ -16,6 +16,7 @@ from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
+from tiedtools.text.sources import is_path
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
 
@@ -208,6 +209,32 @@ class LanguageModel(Estimator):
         ppl = self.statistics(text, independent=independent, batch=batch)["ppl"]
         return float("nan") if ppl is None else float(ppl)
 
+    def surprisal(
+        self,
+        text: Any,
+        *,
+        unit: str = "bits",
+        independent: bool = False,
+        batch: int | None = None,
+        separator: str = "@@",
+    ) -> Iterator[dict[str, Any]]:
+        """Yield a dict for each word and sentence end of a text, with the columns of `tiedtools ppl --words`.
+
+        text         a source as for `fit`; sentences are numbered from 1 in each path
+        unit         "bits" or "nats"
+        independent, batch  see `statistics`
+        separator    tokens that end in it continue in the next token, whose surprisal is added
+
+        >>> pandas.DataFrame(model.surprisal("test.txt"))
+        """
+        from tiedtools.evaluation.surprisal import UNITS, surprisals
+
+        one_of("unit", unit, UNITS)
+        options = independent, checked("batch", batch, int | None, BATCH), unit, separator
+        for part in self.raw(text):
+            for _, rows in surprisals(self.scorer(), self.lexicon, part, "strict", *options):
+                yield from rows
+
     def score(self, sentences: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> np.ndarray:
         """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
 
@@ -226,6 +253,26 @@ class LanguageModel(Estimator):
         scores = np.fromiter(rescore(self.scorer(), lexicon, hypotheses, batch, oov_logprob), np.float64)
         lexicon.tell_oovs(fate(oov_logprob))
         return scores
+
+    def minimal_pairs(self, pairs: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> list[dict[str, Any]]:
+        """Compare acceptable and unacceptable sentences, as `tiedtools nbest --pairs`.
+
+        pairs  a path, a list of paths, or an iterable of tuples (good, bad) or (good, bad, paradigm); sentences are
+               strings or lists of words. batch, oov_logprob: see `score`
+
+        Returns a dict for each paradigm, and for their mean if there are several: paradigm, pairs, ties, unknown (pairs
+        with unknown words, which are not compared), accuracy, low, high, accuracy_unknown.
+        """
+        from tiedtools.evaluation.minimalpairs import compare, read_pairs
+
+        paths = [pairs] if is_path(pairs) else list(pairs)
+        texts = paths if all(map(is_path, paths)) else [paths]
+        oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
+        found = (pair for text in texts for pair in read_pairs(text))
+        results: list[dict[str, Any]] = compare(
+            self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob
+        )
+        return results
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.

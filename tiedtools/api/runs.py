@@ -31,7 +31,7 @@ class Runs(runs.Runs):
     @classmethod
     def of(cls, other: runs.Runs) -> Runs:
         """Return other runs as an object of this class."""
-        return cls(other.words, other.matrix, other.present, other.counts, other.training)
+        return cls(other.words, other.matrix, other.present, other.counts, other.training, other.whole)
 
     def sum_of(self, words: str) -> list[tuple[int, int]]:
         """Return the (row, sign) of the words of a sum. Raises KeyError for an unknown word."""
@@ -47,7 +47,9 @@ class Runs(runs.Runs):
 
     def similarity(self, a: str, b: str) -> uncertainty.Estimate:
         """Return the Estimate of the cosine of two words: its mean over runs and its 95% interval."""
-        return uncertainty.estimate(uncertainty.cosine_of(self, self.sum_of(a), self.sum_of(b)))
+        terms = self.sum_of(a), self.sum_of(b)
+        values, whole = (uncertainty.cosine_of(each, *terms) for each in (self, self.on_whole_text))
+        return uncertainty.estimate(values, whole)
 
     def stability(self, words: list[str], top: int = 10) -> list[float]:
         """Return for each word the share of its `top` nearest neighbors common to two runs."""

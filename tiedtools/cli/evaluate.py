@@ -21,9 +21,10 @@ def format_tables(settings, columns, lines, difference_columns, differences):
 @command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
 @files_argument
 @option("set", "name", default="google-analogies", metavar="NAME|PATH",
-        help="google-analogies, or a file of `a b c d` lines under `: section` lines.")  # fmt: skip
+        help="google-analogies, bats, or a file of `a b c d` or `a b` lines under `: section` lines.")  # fmt: skip
 @data_option
-@choice("method", "add mul both", "Scoring method: 3CosAdd, 3CosMul, or both.", "add")
+@choice("method", "add mul both avg", "Scoring method: 3CosAdd, 3CosMul, or both; 3CosAvg for a set of pairs."
+        "  [default: avg for pairs, otherwise add]")  # fmt: skip
 @integer("restrict", None, "Use only the first N words, in questions and as answers; word2vec's script uses 30000.")
 @case_option
 @reading_options
@@ -35,6 +36,11 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
     if all four words have vectors; other questions are skipped. The answer is the word x with the highest score, a, b,
     and c excluded, and is correct if it is d. The score is cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd), or cos(x, b)
     cos(x, c) / (cos(x, a) + 0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014).
+
+    A set of pairs, such as bats, asks for the second word of each pair: the answer to a is the word with the highest
+    cosine to a plus the mean offset of the other covered pairs of the section, a excluded (3CosAvg; Drozd et al. 2016).
+    The vectors have unit length. Any of several second words, separated by `/`, is correct; the first that has a vector
+    counts in offsets.
 
     The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
     questions, covered questions, correct answers, accuracy on covered questions (`nan` if there are none), and its 95%
@@ -58,11 +64,10 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
 
     refuse_absent(files, reading["format"])
     ((_, path),) = locate([name], data).items()
-    methods = ["add", "mul"] if method == "both" else [method]
     if any(map(is_runs, files)):
-        return analogy_answer(files, name, path, methods, restrict, case, reading)
+        return analogy_answer(files, name, path, method, restrict, case, reading)
     results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), read_set(path), methods, restrict, case
+        files, lambda file: Vectors.read(file, **reading), read_set(path), method, restrict, case
     )
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
@@ -85,8 +90,8 @@ def set_options(default):
             "sets",
             multiple=True,
             metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287 (see"
-            " `tiedtools data get`), or a file of `word word score` lines; repeatable." + default,
+            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, and"
+            " others (see `tiedtools data list`), or a file of `word word score` lines; repeatable." + default,
         ),
         data_option,
         choice(

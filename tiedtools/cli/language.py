@@ -2,7 +2,7 @@
 
 import click
 
-from tiedtools.cli.command import Answer, command, integer
+from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import (
     Finite,
     cache_options,
@@ -94,9 +94,10 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
             line.clear()
 
 
-@command("nbest", "Rescore n-best lists: log probability of each line.")
+@command("nbest", "Rescore n-best lists and compare minimal pairs.", reads="texts")
 @model_argument
-@click.argument("text", default="-", metavar="[FILE]")
+@click.argument("texts", nargs=-1, metavar="[FILE]...")
+@flag("pairs", "Compare minimal pairs: JSON lines as in BLiMP, or tab-separated columns: good, bad, and paradigm.")
 @flag("ids", "The first word of each line is an utterance ID.")
 @flag("independent", "With --ids, reset the model's state at the start of each utterance.")
 @integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
@@ -108,7 +109,7 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
+def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **cache):
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
     FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
@@ -116,27 +117,39 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
     model's state after the most probable hypothesis of the previous utterance.
     Out-of-vocabulary words are scored as `<unk>` or, if the vocabulary has no `<unk>`, have the log10 probability
     --oov-logprob.
+
+    With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
+    tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
     import collections
+    import itertools
 
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import lines
+    from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
     from tiedtools.evaluation.nbest import fate, rescore
     from tiedtools.text.sources import shown
 
     if independent and not ids:
         raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
+    if pairs and ids:
+        raise click.UsageError("--pairs and --ids are mutually exclusive; choose one")
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses():
-        for number, words in lines(text, errors):
+        for path, (number, words) in ((text, line) for text in texts for line in lines(text, errors)):
             if ids and not words:
-                raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
+                raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
             utterance, words = (words[0], words[1:]) if ids else (None, words)
             waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
     model, lexicon = load(path, **cache)
+    if pairs:
+        found = itertools.chain.from_iterable(read_pairs(text, errors) for text in texts)
+        results = compare(model, lexicon, found, batch, oov_logprob)
+        yield Answer(table(COLUMNS, results), results)
+        return
     for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
         yield Answer(f"{logprob:.6f}\n", {**waiting.popleft(), "logprob": logprob})
     lexicon.tell_oovs(fate(oov_logprob))
@@ -146,6 +159,14 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
 @model_argument
 @texts_argument
 @integer("debug", 0, "1: also print each sentence; 2: also print each word.", least=0, most=2, metavar=None)
+@flag("words", "Print a table of all words instead: surprisal, entropy of the prediction, and rank, tab-separated.")
+@choice("unit", "bits nats", "With --words, the unit of surprisal and entropy.", "bits")
+@option(
+    "separator",
+    default="@@",
+    metavar="MARK",
+    help="With --words, tokens that end in MARK continue in the next token, as written by `tiedtools segment`.",
+)
 @flag("independent", "Reset the model's state at the start of each line.")
 @integer(
     "batch",
@@ -168,7 +189,10 @@ def nbest(path, text, ids, independent, batch, oov_logprob, errors, **cache):
 @cache_options
 @raw_options
 @json_option("Print one JSON object per line.")
-def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, field, tokenize, errors, **cache):
+def ppl(
+    path, texts, debug, words, unit, separator, independent, batch, average, vocabulary, repeats, field, tokenize,
+    errors, **cache,
+):  # fmt: skip
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -178,6 +202,9 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, fi
     Words outside the vocabulary are scored as `<unk>`; a last line gives their number, and the totals without them. If
     the vocabulary has no `<unk>`, they are skipped. As in SRILM, only words that are not scored are OOVs: ppl is
     10^(-logprob / (words - OOVs - zeroprobs + sentences)).
+
+    With --words, each word and line end has a line: sentence, position in it, first character and character after the
+    last, from 0, word, surprisal, entropy, rank, and whether it is outside the vocabulary. See docs/surprisal.md.
     """
     import time
 
@@ -187,29 +214,36 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, fi
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
+    from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 
-    if debug and not independent and (batch or 1) > 1:
-        raise click.UsageError(f"--batch {batch} splits lines: use --debug {debug} with --independent or --batch 1")
+    if (debug or words) and not independent and (batch or 1) > 1:
+        shown_with = "--words" if words else f"--debug {debug}"
+        raise click.UsageError(f"--batch {batch} splits lines: use {shown_with} with --independent or --batch 1")
+    if words and (debug or average or repeats or len(texts) > 1):
+        raise click.UsageError("--words prints one table: give one TEXT, without --debug, --average, and --repeats")
     probed = [*average, *[REPEAT] * repeats]
     if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if probed and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
-    words = vocabulary and read_words(vocabulary)
+    vocabulary_words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
-    tokenize = as_trained(model, tokenize)
-    if words:
-        model = of_words(model, words, path)
+    inputs = prepared(texts, as_trained(model, tokenize), field, errors)
+    if vocabulary_words:
+        model = of_words(model, vocabulary_words, path)
     source = getattr(model.config, "cell", model.kind)
     model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
+    if words:
+        yield from word_table(surprisals(model, lexicon, inputs[0], errors, independent, batch, unit, separator), unit)
+        return
     all_texts = Totals(lexicon.unk)
-    for name, text in zip(texts, prepared(texts, tokenize, field, errors)):
+    for name, text in zip(texts, inputs):
         totals = Totals(lexicon.unk)
         started = reported = time.monotonic()
         scored = score_text(model, lexicon, text, errors, independent, batch)
@@ -233,3 +267,19 @@ def ppl(path, texts, debug, independent, batch, average, vocabulary, repeats, fi
         yield Answer(f"total: {all_texts.as_text()}", {"texts": len(texts), **all_texts.as_dict()})
     if lexicon.unk is None:
         lexicon.tell_oovs()
+
+
+def word_table(lines, unit):
+    """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
+    import csv
+    import io
+
+    from tiedtools.evaluation.surprisal import columns
+
+    yield Answer("\t".join(columns(unit)) + "\n")
+    for _, rows in lines:
+        text = io.StringIO()
+        writer = csv.writer(text, "excel-tab", lineterminator="\n")
+        for row in rows:
+            writer.writerow(f"{value:.6f}" if isinstance(value, float) else value for value in row.values())
+        yield Answer(text.getvalue(), rows)

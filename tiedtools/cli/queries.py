@@ -8,7 +8,7 @@ import sys
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import json_option, option, reading_options, together
+from tiedtools.cli.options import flag, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import run_answers
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
@@ -45,11 +45,13 @@ def query_command(name, short_help, words):
     "min-count",
     None,
     "Leave out answers that occur less often than this in the training text; 0 includes all. Counts are known for"
-    " model files and for vectors next to their manifest.  [default: 100, or 4 per million words of a text below 25"
-    " million; 0 with --restrict or without counts]",
+    " model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4 per million words of a"
+    " text below 25 million; 0 with --restrict or without counts]",
     least=0,
 )
-def nn(top, min_count, restrict, **options):
+@flag("counts", "Also print how often each answer occurs in the training text.")
+@option("vocab", metavar="FILE", help="Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
+def nn(top, min_count, counts, vocab, restrict, **options):
     """Print the nearest neighbors of each WORD: the word, the neighbor, and their cosine similarity, tab-separated.
 
     Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
@@ -59,7 +61,8 @@ def nn(top, min_count, restrict, **options):
     A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
     of its words' unit-length vectors. These words are excluded from its neighbors.
 
-    Rare words are not answers if their counts are known: their vectors are less reliable (--min-count).
+    Rare words are not answers if their counts are known: their vectors are less reliable (--min-count). --counts adds a
+    column of counts.
 
     Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
@@ -69,30 +72,30 @@ def nn(top, min_count, restrict, **options):
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
 
-    def limit(path, V):
-        """Return how many of the V words of a file may be answers; None: all."""
-        if min_count == 0 or restrict and min_count is None:
-            return restrict
-        counts = word_counts(path, V)
-        if counts is None:
-            if min_count:
+    def limit(path, words):
+        """Return the number of words that may be answers (None: all), their counts (None: unknown), and the least."""
+        all_counts = min_count == 0 or restrict and min_count is None
+        known = word_counts(path, words, vocab) if counts or not all_counts else None
+        if known is None:
+            if counts or min_count:
+                option = "--counts" if counts else "--min-count"
                 raise click.UsageError(
-                    f"--min-count: no word counts for {path}, which is no model and has no manifest; use --restrict"
+                    f"{option}: no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
                 )
-            return restrict
-        least = min_count or default_min_count(counts)
-        known = frequent(counts, least)
-        if min_count is None and known < V:
+            return restrict, None, 0
+        least = 0 if all_counts else min_count or default_min_count(known)
+        rare = int((known < least).sum())
+        if min_count is None and rare:
             log.info(
-                f"{path}: leaving out {V - known:,} of {V:,} words, which occur less than {least} times;"
+                f"{path}: leaving out {rare:,} of {len(known):,} words, which occur less than {least} times;"
                 " --min-count 0 includes them"
             )
-        return min(known, restrict or known)
+        return min(frequent(known, least), restrict or len(known)), known, least
 
     def near(candidates, questions):
         return neighbors(candidates, [word for (word,) in questions], top)
 
-    return answers(1, "neighbors", near, summands, limit=limit, top=top, restrict=restrict, **options)
+    return answers(1, "neighbors", near, summands, limit=limit, counts=counts, top=top, restrict=restrict, **options)
 
 
 @query_command("analogy", "Solve analogies: A is to B as C is to what?", "[A B C]...")
@@ -117,14 +120,18 @@ def analogy(top, method, **options):
     return answers(3, "analogies", solve, lambda word, _: [(word, 1)], top=top, method=method, **options)
 
 
-def answers(size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, limit=None, **settings):
+def answers(
+    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, limit=None, counts=False,
+    **settings,
+):  # fmt: skip
     """Yield the answers to queries of `size` words each, with status 1 if a query had no answer.
 
     name      JSON key of the answers; `settings` are added to the JSON object
     answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
               word is unknown
     parts     function (word, index) -> the (word, sign) pairs of a sum
-    limit     function (path, V) -> how many of the V words of a file may be answers; None: `restrict`
+    limit     function (path, words) -> the arguments of Candidates besides the vectors; None: only `restrict`
+    counts    whether to print the counts of the answers
     """
     from tiedtools.base.errors import printable
     from tiedtools.base.messages import log
@@ -133,25 +140,25 @@ def answers(size, name, answer, parts, path, words, others, restrict, format, er
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 
-    paths = [path, *others]
+    paths, limit = [path, *others], limit or (lambda *_: (restrict,))
     if len(words) % size:
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     if any(map(is_runs, paths)):
-        if format or settings.get("method", "add") != "add" or not words:
-            raise click.UsageError("for files of runs, give words, and no --format or --method mul")
+        if format or settings.get("method", "add") != "add" or counts or not words:
+            raise click.UsageError("for files of runs, give words, and no --format, --counts, or --method mul")
         questions = [tuple(words[k : k + size]) for k in range(0, len(words), size)]
         sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
-        yield run_answers(size, paths, questions, settings["top"], limit or (lambda *_: restrict), sums)
+        yield run_answers(size, paths, questions, settings["top"], limit, sums)
         return
     files = []
     for path in paths:
         vectors = Vectors.read(path, format, errors, skip_bad)
-        files.append(Candidates(vectors, limit(path, len(vectors)) if limit else restrict))
+        files.append(Candidates(vectors, *limit(path, vectors.words)))
     if others:
         title, score = HEADERS[size]
-        columns = [part for path in paths for part in (printable(path), score)]
+        columns = [part for path in paths for part in (printable(path), score, *["count"] * counts)]
         yield Answer("\t".join([*title.split(), *columns]) + "\n", [])
     composers = functools.cache(composer)
     for batch in [[words[k : k + size] for k in range(0, len(words), size)]] if words else read_queries(size):
@@ -166,6 +173,10 @@ def answers(size, name, answer, parts, path, words, others, restrict, format, er
                 candidates = candidates.knowing(compose(unknown))
                 unknown = [word for word in unknown if word not in candidates.vectors]
             results.append(answer(candidates, questions))
+            if counts:
+                results[-1] = [
+                    nearest and [(*pair, candidates.count(pair[0])) for pair in nearest] for nearest in results[-1]
+                ]
             suggested = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
             complaints += [f"{path}: no vector for {word!r}{suggested.get(word, '')}" for word in unknown]
             answers_of = {" ".join(q): nearest for q, nearest in zip(questions, results[-1]) if nearest is not None}
@@ -202,8 +213,9 @@ def read_queries(size):
 
 
 def side_by_side(questions, answers):
-    """Yield tab-separated lines of a query and each file's answer and score; `answers`: one list per file."""
+    """Yield tab-separated lines of a query and each file's answer, score, and count if known; `answers`: per file."""
     for question, results in zip(questions, zip(*answers)):
-        columns = [[(word, f"{score:.4f}") for word, score in nearest or []] for nearest in results]
-        for cells in itertools.zip_longest(*columns, fillvalue=("", "")):
+        columns = [[(word, f"{score:.4f}", *map(str, count)) for word, score, *count in near or []] for near in results]
+        width = max((len(cells) for column in columns for cells in column), default=2)
+        for cells in itertools.zip_longest(*columns, fillvalue=("",) * width):
             yield "\t".join([*question, *itertools.chain.from_iterable(cells)]) + "\n"

@@ -3,12 +3,11 @@
 import difflib
 import re
 
-PHRASES = "Join the words of phrases with _ in the text; tiedtools does not find phrases."
 # Suggestion -> other names for it. A sentence is shown unchanged.
 COMMANDS = {
     "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
     "Use tiedtools COMMAND --help.": "help man usage",
-    PHRASES: "phrases word2phrase",
+    "phrases": "word2phrase collocations",
     "w2v": "word2vec fasttext gensim cbow embeddings",
     "w2v --cbow 0": "skipgram skip-gram",
     "lm": "language-model rnn",
@@ -28,7 +27,7 @@ COMMANDS = {
     "data get": "download get",
 }
 OPTIONS = {
-    PHRASES: "phrases bigrams",
+    "Join phrases in the text with `tiedtools phrases` first.": "phrases bigrams",
     "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
     "--hidden": "nhid hidden-size",

@@ -1,4 +1,4 @@
-"""Prepare texts: `tokenize`, `vocab`, `segment`, and `data`."""
+"""Prepare texts: `tokenize`, `vocab`, `phrases`, `segment`, and `data`."""
 
 import click
 
@@ -7,6 +7,7 @@ from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import (
     TEXT_OPTIONS,
     data_option,
+    debug_option,
     errors_option,
     explicit,
     field_option,
@@ -18,6 +19,8 @@ from tiedtools.cli.options import (
     texts_argument,
     together,
 )
+from tiedtools.cli.training import settings_of
+from tiedtools.text.phrases import Phrases
 
 
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
@@ -73,6 +76,44 @@ def vocab(texts, min_count, max_vocab, errors, **raw):
     totals = {"tokens": tokens, "words": len(table), "kept": len(vocabulary), "kept_tokens": vocabulary.total}
     yield Answer(vocabulary.write, {**totals, "vocab": list(zip(vocabulary.words, vocabulary.counts.tolist()))})
     log.info(f"{tokens:,} tokens, {len(table):,} words, {len(vocabulary):,} kept with {vocabulary.total:,} tokens")
+
+
+@command("phrases", "Join phrases, as word2phrase.", reads="texts load", writes="output save")
+@texts_argument
+@together(
+    TEXT_OPTIONS[0],
+    *options_of(Phrases, threshold=dict(type=float, multiple=True, metavar="X")),
+    option("load", metavar="FILE", help="Join the phrases in FILE, written by --save, instead of learning phrases."),
+    option("save", metavar="FILE", help="Write the phrases to FILE, tab-separated: pass, phrase, words, score, count."),
+    option("output", default="-", help="Output file; - is standard output."),
+    debug_option,
+    errors_option,
+)
+@click.pass_context
+def phrases(ctx, texts, load, save, debug, errors, **_):
+    """Learn the phrases of TEXT, and write TEXT with the words of each phrase joined, such as new_york.
+
+    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
+    or no argument reads standard input. A pair of words is a phrase if its score is above the threshold. Phrases are
+    joined from left to right, each word in at most one, so that longer phrases need several passes: --threshold 200
+    --threshold 100. The options of word2phrase are accepted with the same meaning, and the scores are the same.
+    """
+    import contextlib
+    import logging
+
+    from tiedtools.cli.report import show_messages
+    from tiedtools.files.output import open_packed
+
+    show_messages(logging.INFO if debug else logging.WARNING)
+    settings = settings_of(ctx)
+    if load and settings:
+        raise click.UsageError(f"--load joins phrases as they were learned: omit --{next(iter(settings))}")
+    found = Phrases.load(load) if load else Phrases(**settings)
+    with open_packed(save) if save else contextlib.nullcontext() as saved:
+        joined = found.join(texts, errors, learn=not load)
+        if saved:
+            found.write(saved)
+    return Answer(lambda file: file.writelines(joined))
 
 
 @command("segment", "Split words into morphs, syllables, or characters.", reads="text load", writes="output save")
@@ -161,7 +202,9 @@ def complete(ctx, parameter, incomplete):
 
 
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
-NAMES = "`tiedtools data list` lists the names; wordsim, ptb, wikitext2, and multi30k are groups of sets."
+NAMES = (
+    "`tiedtools data list` lists the names; wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
+)
 
 
 @command("get", None, data, epilog=NAMES)
@@ -196,6 +239,7 @@ def list_sets(data):
         path = find(name, data)
         lines.append("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(path or "-")]) + "\n")
         sets[name] = {**dataclasses.asdict(entry), "path": None if path is None else str(path)}
+        del sets[name]["sections"]  # titles
     return Answer("".join(lines), sets)
 
 

@@ -40,7 +40,7 @@ def aligned(rows, left=1):
 def run_answers(size, paths, questions, top, limit, sums):
     """Return the Answer of `nn` (size 1) and `analogy` (3) for files of runs.
 
-    questions  tuples of words; limit: function (path, V) -> how many words may be answers
+    questions  tuples of words; limit: function (path, words) -> how many words may be answers, and other results
     sums       function (question, index) -> pairs (word, sign) of its sum
     """
     from tiedtools.base.messages import log
@@ -61,7 +61,7 @@ def run_answers(size, paths, questions, top, limit, sums):
             log.error(f"tiedtools: {path}: no vector for {word!r}{f'; did you mean {near!r}?' if near else ''}")
         asked = [q for q in questions if not set(unknown) & {word for word, _ in terms[q]}]
         rows = [[(index[word], sign) for word, sign in terms[question]] for question in asked]
-        found = neighbors(runs, rows, top, limit(path, len(index))) if rows else []
+        found = neighbors(runs, rows, top, limit(path, runs.words)[0]) if rows else []
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
         objects.append(dict(vectors=path, runs=len(runs), answers=answers, unknown=unknown))
@@ -84,19 +84,22 @@ def run_answers(size, paths, questions, top, limit, sums):
 
 def similarity_answer(files, sets, case, bootstrap, seed, reading):
     """Return the Answer of `eval-sim` if a file holds runs."""
+    import numpy as np
+
     from tiedtools.evaluation.similarity import INTERVAL, read_set
     from tiedtools.evaluation.uncertainty import correlations, difference
 
     loaded = [read_set(path, name) for name, path in sets.items()]
     lines, differences, first = [], [], None
     for file in files:
-        of_file, rhos = correlations(each_run(file, reading), loaded, case, bootstrap, seed)
-        lines += [{**line, "runs": len(rhos), "file": file} for line in of_file]
-        if first is not None:
-            for one, before, after in zip(loaded, first.T, rhos.T):
-                gap, low, high, _ = difference(before, after)
-                differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
-        first = rhos if first is None else first
+        runs, whole = each_run(file, reading)
+        of_file, rhos = correlations([*runs, *whole], loaded, case, bootstrap, seed, len(whole))
+        lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
+        split = [values.T for values in np.split(rhos, [len(runs)])]
+        for one, *values in zip(loaded, *(first or ()), *split) if first else ():
+            gap, low, high, _ = difference(values[0], values[2], values[1], values[3])
+            differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
+        first = first or split
     policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
     columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
     text = table(columns, lines)
@@ -106,14 +109,17 @@ def similarity_answer(files, sets, case, bootstrap, seed, reading):
 
 
 def each_run(file, reading):
-    """Return the Vectors of each run of a file of runs, or of a vector file."""
+    """Return the Vectors of each run of a file, and of its runs on the whole text; a vector file is one run."""
     from tiedtools.vectors.runs import Runs, is_runs
     from tiedtools.vectors.vectors import Vectors
 
-    return [Vectors(*run) for run in Runs.read(file)] if is_runs(file) else [Vectors.read(file, **reading)]
+    if not is_runs(file):
+        return [Vectors.read(file, **reading)], []
+    runs = Runs.read(file)
+    return [Vectors(*run) for run in runs], [Vectors(*run) for run in runs.on_whole_text]
 
 
-def analogy_answer(files, name, path, methods, restrict, case, reading):
+def analogy_answer(files, name, path, method, restrict, case, reading):
     """Return the Answer of `eval-analogy` if a file holds runs."""
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
@@ -121,16 +127,18 @@ def analogy_answer(files, name, path, methods, restrict, case, reading):
 
     questions, lines = read_set(path), []
     for file in files:
-        runs = each_run(file, reading)
+        runs, whole = each_run(file, reading)
+        R, runs = len(runs), [*runs, *whole]
         names = [f"{file}:{k + 1}" for k in range(len(runs))]
-        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, methods, restrict, case)
+        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, method, restrict, case)
         results = [results] + [
-            evaluate([name], lambda _, run=run: run, questions, methods, restrict, case)[0]
+            evaluate([name], lambda _, run=run: run, questions, method, restrict, case)[0]
             for name, run in zip(names[1:], runs[1:])
         ]
         for each in zip(*([(r["method"], line) for r in result for line in r["sections"]] for result in results)):
             method, line = each[0]
-            accuracy, low, high, n = estimate([line["accuracy"] for _, line in each], fisher=False)
+            values = [line["accuracy"] for _, line in each]
+            accuracy, low, high, n = estimate(values[:R], values[R:], fisher=False)
             counts = dict(section=line["section"], questions=line["questions"], runs=n)
             lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, method=method, file=file))
     columns = ["section", "questions", "runs", "accuracy", "low", "high", "method", "file"]
@@ -148,9 +156,10 @@ def cosine(files, terms, other):
     A and B are words, or sums of words in quotes, such as "man - woman", an axis: the sum of the unit-length vectors
     of its words. The place of a word on an axis is its cosine with it.
 
-    RUNS is written by `tiedtools w2v --runs`. The mean is over the runs that have all words; the interval is computed
-    from z = artanh(cosine): mean +- t s, with the standard deviation s of the runs, or, from 40 runs on, the 2.5 and
-    97.5 percentiles. The interval of a difference is Welch's.
+    RUNS is written by `tiedtools w2v --runs`. The mean is over the runs on the whole text, if there are such runs, else
+    over all; the interval is computed from z = artanh(cosine): mean +- t s, with the standard deviation s of the runs
+    that have all words, or, from 40 runs on, the 2.5 and 97.5 percentiles, moved to this mean. The interval of a
+    difference is Welch's.
     """
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.uncertainty import cosine_of, difference, estimate
@@ -168,12 +177,13 @@ def cosine(files, terms, other):
             if unknown := [word for pairs in sums for word, _ in pairs if word not in index]:
                 raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
             signed = [[(index[word], sign) for word, sign in pairs] for pairs in sums]
-            values[path, a, b] = cosine_of(runs, *signed)
-            mean, low, high, n = estimate(values[path, a, b])
+            values[path, a, b] = cosine_of(runs, *signed), cosine_of(runs.on_whole_text, *signed)
+            mean, low, high, n = estimate(*values[path, a, b])
             rows.append(dict(a=a, b=b, cosine=mean, low=low, high=high, runs=n, file=path))
     if other:
         for a, b in zip(terms[::2], terms[1::2]):
-            gap, low, high, n = difference(values[files, a, b], values[other, a, b])
+            (one, one_whole), (two, two_whole) = values[files, a, b], values[other, a, b]
+            gap, low, high, n = difference(one, two, one_whole, two_whole)
             rows.append(dict(a=a, b=b, cosine=gap, low=low, high=high, runs=n, file=f"difference ({other} - {files})"))
     lines = [
         {"a": row["a"], "b": row["b"], "cosine": brief(row["cosine"]), "95% interval": span(row["low"], row["high"]),

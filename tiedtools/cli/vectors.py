@@ -33,9 +33,15 @@ from tiedtools.cli.options import (
 )
 @integer("top", None, "Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
+@choice(
+    "dtype",
+    "float32 float16",
+    "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
+    "float32",
+)
 @errors_option
 @skip_bad_option
-def convert(source, target, source_format, format, words, lower, spaces, top, normalize, errors, skip_bad):
+def convert(source, target, source_format, format, words, lower, spaces, top, normalize, dtype, errors, skip_bad):
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
@@ -45,6 +51,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     npy          NumPy matrix NAME.npy, and NAME.words with one word per line
     safetensors  NAME.safetensors and NAME.words
     tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
+    model2vec    folder DIR/ for model2vec and sentence-transformers (StaticEmbedding)
 
     Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
     file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options
@@ -60,7 +67,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     from tiedtools.vectors import edit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
-    format = format_of(target, format)
+    format = format_of(target, format, dtype)
     refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
@@ -77,10 +84,10 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
         action = "skipped" if spaces == "skip" else f"written with {spaces}"
         log.info(f"{counted(spaced, 'word')} with spaces {action}")
     if top:
-        vectors = edit.first(vectors, top)
+        vectors = Vectors(vectors.words[:top], vectors.matrix[:top])
     if normalize:
         vectors = edit.normalized(vectors)
-    vectors.write(target, format)
+    vectors.write(target, format, dtype)
     log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
 
 

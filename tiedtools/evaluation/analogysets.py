@@ -2,26 +2,35 @@
 
 A question is covered if its four words have vectors. The answer is the word with the highest score (`analogies`), the
 first three words excluded. It is correct if it equals the fourth word, including case. Shapes: Q questions.
+
+A set of pairs, such as BATS, asks for the second word of each pair by the mean offset of the other pairs of its section
+(3CosAvg, Drozd et al. 2016). A pair may list several correct answers; the first with a vector counts in offsets.
 """
 
 import math
+import re
 from typing import NamedTuple
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines
 from tiedtools.vectors.analogies import solve
 from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors.norms import unit
+
+METHODS = ("add", "mul", "both", "avg")
+BATS_TYPES = "inflectional", "derivational", "encyclopedic", "lexicographic"  # names of sections begin with I, D, E, L
 
 
 class AnalogySet(NamedTuple):
     """Analogy questions in file order, with their sections."""
 
-    questions: list  # Q tuples of four words
+    questions: list  # Q tuples of four words or, in a set of pairs, of a word and its correct answers
     sections: dict  # name -> bool [Q]; semantic, syntactic, and total come last
+    pairs: bool = False
 
 
 class Answered(NamedTuple):
@@ -34,22 +43,26 @@ class Answered(NamedTuple):
 def read_set(path):
     """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
-    Sections whose names begin with "gram" count as syntactic, the others as semantic; without a syntactic section, both
-    totals are omitted. Raises TiedtoolsError with file and line for a malformed line, or if there are no questions.
+    Lines of two words are a set of pairs; `/` separates the correct answers. Sections whose names begin with "gram"
+    count as syntactic, the others as semantic; without a syntactic section, both totals are omitted. The sections of
+    BATS have totals by their first letter. Raises TiedtoolsError with file and line for a malformed line, or if there
+    are no questions.
     """
     questions, names = [], []
-    name = None
+    name = width = None
     for number, line in numbered_lines(path):
         words = WORD.findall(line)
         if words[:1] == [":"]:
             name = " ".join(words[1:])
         elif words:
-            if len(words) != 4 or name is None:
-                expected = "a line `: section` first" if name is None else "four words"
+            width = width or (2 if len(words) == 2 else 4)
+            if len(words) != width or name is None:
+                number_of = {4: "four words", 2: "two words"}[width]
+                expected = "a line `: section` first" if name is None else number_of
                 raise TiedtoolsError(
                     f"{path}:{number}: expected {expected}, found {quoted(line.strip())}; correct the line"
                 )
-            questions.append(tuple(words))
+            questions.append(tuple(words) if width == 4 else (words[0], *filter(None, words[1].split("/"))))
             names.append(name)
     if not questions:
         raise TiedtoolsError(f"{path}: holds no questions; add lines of four words after a `: section` line")
@@ -58,7 +71,9 @@ def read_set(path):
     syntactic = np.char.startswith(names, "gram")
     if syntactic.any():
         sections |= {"semantic": ~syntactic, "syntactic": syntactic}
-    return AnalogySet(questions, {**sections, "total": np.ones(len(names), bool)})
+    if width == 2 and all(re.match(r"[IDEL]\d\d ", name) for name in sections):
+        sections |= {title: np.char.startswith(names, title[0].upper()) for title in BATS_TYPES}
+    return AnalogySet(questions, {**sections, "total": np.ones(len(names), bool)}, width == 2)
 
 
 def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
@@ -69,10 +84,34 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     """
     candidates = Candidates(vectors, restrict)
     index = {word: row for row, word in enumerate(candidates.vectors.words[: len(candidates)])}
+    if analogy_set.pairs:
+        return answer_pairs(candidates, index, analogy_set, case)
     rows = np.array([[find_row(index, word, case) for word in words] for words in analogy_set.questions])
     known = np.logical_and.reduce(rows >= 0, axis=1)
     right = np.zeros(len(rows), bool)
     right[known] = solve(candidates, rows[known, :3], method) == rows[known, 3]
+    return Answered(known, right)
+
+
+def answer_pairs(candidates, index, analogy_set, case):
+    """Answer a set of pairs by 3CosAvg; `index`: word -> row of a candidate. A section's only known pair is unknown."""
+    rows = [[find_row(index, word, case) for word in words] for words in analogy_set.questions]
+    correct = [[row for row in answers if row >= 0] for _, *answers in rows]
+    known = np.array([first >= 0 and bool(answers) for (first, *_), answers in zip(rows, correct)])
+    right = np.zeros(len(rows), bool)
+    for name, in_section in analogy_set.sections.items():
+        asked = np.flatnonzero(in_section & known)
+        if name in BATS_TYPES or name == "total":
+            continue
+        if len(asked) < 2:
+            known[asked] = False
+            continue
+        units = candidates.units([rows[k][0] for k in asked])
+        offsets = candidates.units([correct[k][0] for k in asked]) - units
+        means = (offsets.sum(axis=0) - offsets) / (len(asked) - 1)  # of the other pairs
+        for k, cosines in zip(asked, candidates.cosines(unit(units + means))):
+            cosines[rows[k][0]] = -np.inf
+            right[k] = np.nanargmax(cosines) in correct[k]
     return Answered(known, right)
 
 
@@ -132,14 +171,19 @@ def mcnemar(gained, lost):
     return min(1.0, 2 * tail / 2**n)
 
 
-def evaluate(files, read, analogy_set, methods=("add",), restrict=None, case="fallback"):
+def evaluate(files, read, analogy_set, method=None, restrict=None, case="fallback"):
     """Score vector files on an AnalogySet.
 
-    files  labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
+    files   labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
+    method  one of METHODS, "both" "add" and "mul"; None: "avg" for a set of pairs, otherwise "add"
 
     Returns (results, differences), lists of dicts with file, method, and sections. In results, `sections` is the output
     of `summarize` for each file and method; in differences, the output of `compare` with the first file.
     """
+    if method and (method == "avg") != analogy_set.pairs:
+        what = "pairs, which only 3CosAvg scores" if analogy_set.pairs else "questions of four words, not pairs"
+        raise Contradiction(f"`method={method}`: the set has {what}; omit it")
+    methods = ["add", "mul"] if method == "both" else [method or ("avg" if analogy_set.pairs else "add")]
     results, differences, first = [], [], {}
     for file in files:
         vectors = read(file)

@@ -8,6 +8,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
+from tiedtools.vectors import norms
 from tiedtools.vectors.edit import only
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
@@ -126,9 +127,7 @@ def basis(squares):
 
 def products(one, two):
     """Return the matrix product one' two in float64, accumulated over blocks of rows."""
-    rows = max(1, BLOCK // max(one.shape[1], two.shape[1]))
-    parts = (one[k : k + rows].astype(float).T @ two[k : k + rows].astype(float) for k in range(0, len(one), rows))
-    return sum(parts)
+    return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in norms.blocks(one))
 
 
 def shared_neighbors(one, two, queries, top=10):

@@ -6,10 +6,9 @@ Shapes: V words, E dimensions.
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.vectors.norms import unit
+from tiedtools.vectors.norms import blocks, unit
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
-BLOCK = 1 << 22  # numbers in a block of rows
 
 
 def retained_variance(matrix):
@@ -18,8 +17,7 @@ def retained_variance(matrix):
     As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
     """
     mean = matrix.mean(0, dtype=np.float64)
-    rows = max(1, BLOCK // matrix.shape[1])
-    parts = (matrix[k : k + rows] - mean for k in range(0, len(matrix), rows))
+    parts = (rows - mean for _, rows in blocks(matrix))
     variances = np.linalg.eigvalsh(sum(part.T @ part for part in parts))[::-1].clip(0)
     with np.errstate(invalid="ignore"):
         return np.cumsum(variances) / variances.sum()

@@ -1,64 +1,152 @@
-"""Document vectors (Rei 2015, section 6): the document vector of a language model after a line or document."""
+"""Vectors of lines and documents: the document vector of a language model (Rei 2015, section 6), or mean word vectors.
+
+Both kinds are classes with the same interface: `encode` a text, the `index` of known words, and `origin`, the vector of
+a text without words.
+"""
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.lexicon import NEWLINE, lines
+from tiedtools.base.settings import Range, checked
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, pieces
 from tiedtools.evaluation.perplexity import line_batches, score
-from tiedtools.text.sentences import WORD
+from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import counted, shown
+from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
-CHUNK = 1 << 16  # words in memory at a time
+CHUNK = 1 << 12  # documents scored at a time
 
 
-def sentences(path, unit, errors="strict"):
-    """Yield (begins, words) for each line of a text: whether the line begins a document, and its words.
+def read(lexicon, paths, unit="line", errors="strict", queries=()):
+    """Read the documents of a text, and queries, lists of words.
 
-    unit  "line": each line is a document; "doc": empty lines separate documents and are not yielded
+    unit  "line": each line is a document; "doc": empty lines separate documents
+
+    Returns the codes of all words and line ends, int32 [n], the positions where the N documents begin, and n, int64
+    [N + 1], and the first line of each document that is not a query.
     """
-    begins = True
-    for _, words in lines(path, errors):
-        if words or unit == "line":
-            yield begins, words
-        begins = unit == "line" or not words
+    codes, text = [], []
+    for words in itertools.chain(*(pieces(path, errors) for path in paths)):
+        codes.append(lexicon.codes(words))
+        text.append(" ".join(words))
+    codes = np.concatenate([*codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
+    ends = np.flatnonzero(codes == 0)
+    begins = np.append(0, ends[:-1] + 1)  # of lines
+    filled = ends > begins
+    new = filled & ~np.append(False, filled[:-1]) if unit == "doc" else np.ones(len(ends), bool)
+    asked = len(ends) - len(queries)
+    new[asked:] = True
+    lines = zip(" ".join(text).split(NEWLINE), new[:asked].tolist())
+    return codes, np.append(begins[new], len(codes)), [line.strip(" ") for line, first in lines if first]
 
 
-def noted(text, first_lines):
-    """Yield a text in the form of `sentences` unchanged; append the first line of each document to `first_lines`."""
-    for begins, words in text:
-        if begins:
-            first_lines.append(" ".join(words))
-        yield begins, words
+class DocumentVectors:
+    """The vectors of documents under an Rnnlm with document vectors.
 
-
-def document_vectors(model, lexicon, text, chunk=CHUNK):
-    """Yield the vectors of documents in order, as float arrays [n, D].
-
-    model  an Rnnlm with document vectors
-    text   in the form of `sentences`
-
-    The hidden state is reset for each sentence; the document vector is carried through its document.
+    The hidden state is reset for each line; the document vector is carried through its document.
     """
-    model = without_resets(model)
-    start = model.params["start_doc"]
-    documents, first, size = [], start, 0
-    for begins, words in text:
-        if size > chunk:
-            vectors = final_vectors(model, documents, first)
-            unfinished = not begins
-            yield vectors[: len(vectors) - unfinished]
-            documents, first, size = [[]] * unfinished, vectors[-1] if unfinished else start, 0
-        if begins:
-            documents.append([])
-        documents[-1].append(lexicon.ids(lexicon.codes([*words, NEWLINE])))
-        size += len(documents[-1][-1])
-    if documents:
-        yield final_vectors(model, documents, first)
+
+    def __init__(self, model):
+        self.settings = model.settings
+        self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
+
+    def encode(self, path, unit="line", errors="strict", queries=()):
+        """Return the vectors [N, D] of the documents of a text and of queries, and the first lines; see `read`."""
+        codes, starts, first_lines = read(self.lexicon, [path], unit, errors, queries)
+        vectors = np.empty((len(starts) - 1, len(self.origin)), self.origin.dtype)
+        for k in range(0, len(vectors), CHUNK):
+            documents = [self.lines(codes[i:j]) for i, j in itertools.pairwise(starts[k : k + CHUNK + 1])]
+            vectors[k : k + CHUNK] = final_vectors(self.model, documents)
+        return vectors, first_lines
+
+    def lines(self, codes):
+        """Return the lines of a document as ID arrays, without empty ones after the first."""
+        first, *others = np.split(codes, np.flatnonzero(codes == 0)[:-1] + 1)
+        return [self.lexicon.ids(line) for line in [first, *(line for line in others if len(line) > 1)]]
+
+
+class SentenceVectors:
+    """Sentence vectors that are means of word vectors, plain or with SIF weights (Arora et al. 2017).
+
+    vectors  word Vectors
+    a        smoothing constant of SIF, such as 0.001; None: plain means
+
+    >>> sentences = SentenceVectors(Vectors.read("vectors.txt"), a=0.001).fit("corpus.txt")
+    >>> matrix = sentences.transform([["a", "sentence"], ["another", "one"]])
+
+    SIF weighs a word by a / (a + p(w)) and removes the common component, the first right singular vector u of the
+    matrix of the weighted means; `fit` estimates p(w) and u. Both steps are linear, so the plain means of the word
+    vectors (I - u u^T) a / (a + p(w)) v_w are SIF vectors.
+
+    Words without a vector are left out or, if there is one, have the vector of `<unk>`.
+    """
+
+    origin = 0.0
+    settings: Any = None  # of training, if known
+
+    def __init__(self, vectors: Vectors, a: float | None = None) -> None:
+        self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
+        self.rows = np.array([-1, *vectors.index.values()], np.int32)  # of the codes
+        self.lexicon = Lexicon(Vocab([END, *vectors.index], np.empty(0)))
+        self.weights: Any = np.ones(len(vectors), np.float32) if a is None else None
+        self.common = np.zeros(vectors.dim, np.float32)
+
+    def fit(self, source: Any) -> "SentenceVectors":
+        """Estimate SIF on a text: a path, a list of paths, an open file, or an iterable of sentences."""
+        rows, bounds, _ = self.read(sources(source))
+        self.estimate(rows, bounds, len(bounds) - 1)
+        return self
+
+    def transform(self, source: Any) -> np.ndarray:
+        """Return the vectors of the sentences of a text, a source as for `fit`, float32 [N, E]; zeros without words."""
+        if self.weights is None:
+            raise TiedtoolsError("SIF is not estimated; call `fit` with a text first")
+        return self.without(self.means(*self.read(sources(source))[:2]))
+
+    def estimate(self, rows, bounds, n):
+        """Estimate SIF on the first n documents and return the vectors of all; rows and bounds as from `read`."""
+        if self.a is not None:
+            counts = np.bincount(rows[: bounds[n]], minlength=len(self.vectors))
+            self.weights = (self.a / (self.a + counts / max(counts.sum(), 1))).astype(np.float32)
+        means = self.means(rows, bounds)
+        if self.a is not None:
+            self.common = np.linalg.eigh((means[:n].T @ means[:n]).astype(float))[1][:, -1].astype(np.float32)
+        return self.without(means)
+
+    def means(self, rows, bounds):
+        """Return the weighted means of the word vectors of documents; arguments as from `read`."""
+        sizes = np.diff(bounds)
+        shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
+        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix
+
+    def without(self, vectors):
+        """Remove the common component from vectors [N, E], in place, and return them."""
+        vectors -= (vectors @ self.common)[:, None] * self.common
+        return vectors
+
+    @property
+    def word_vectors(self) -> Vectors:
+        """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
+        return Vectors(self.vectors.words, self.without(self.vectors.matrix * self.weights[:, None]))
+
+    def encode(self, path, unit="line", errors="strict", queries=()):
+        """See DocumentVectors. SIF is estimated on the text, not on the queries."""
+        rows, bounds, first_lines = self.read([path], unit, errors, queries)
+        return self.estimate(rows, bounds, len(first_lines)), first_lines
+
+    def read(self, *text):
+        """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
+        codes, starts, first_lines = read(self.lexicon, *text)
+        known = self.lexicon.readable(codes) & (codes != 0)
+        ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
+        return self.rows[ids[known]], np.append(0, np.cumsum(known))[starts], first_lines
 
 
 def without_resets(model):
@@ -70,10 +158,9 @@ def without_resets(model):
     return type(model)(model.vocab, config, values, model.starts)
 
 
-def final_vectors(model, documents, first):
-    """Return the document vectors [n, D] after `documents`, lists of ID arrays; the first starts from `first`."""
+def final_vectors(model, documents):
+    """Return the document vectors [n, D] after `documents`, lists of ID arrays."""
     vectors = np.tile(model.params["start_doc"], (len(documents), 1))
-    vectors[0] = first
     for k in range(max(map(len, documents))):
         active = np.array([row for row, document in enumerate(documents) if len(document) > k])
         for columns, ids, targets in line_batches([documents[row][k] for row in active]):
@@ -85,27 +172,27 @@ def final_vectors(model, documents, first):
     return vectors
 
 
-def similar(model, lexicon, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
+def similar(source, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
     """Find the documents of a text with the largest cosine to each query.
 
+    source   DocumentVectors or SentenceVectors
     queries  sentences; one that equals a line of the text stands for that line
     numbers  numbers of documents to use as queries, from 1
     sample   number of documents to draw as further queries, with `seed`
-    center   subtract the initial document vector from all vectors
+    center   subtract the vector of a text without words from all vectors
 
     Returns a list of dicts: line (number; None for a sentence that is not in the text), text (of the first line), and
     similar, `top` dicts of line, cosine, and text, excluding the query. Raises TiedtoolsError if the text is too short.
     """
-    first_lines, typed = [], [WORD.findall(query) for query in queries]
-    read = itertools.chain(noted(sentences(path, unit, errors), first_lines), ((True, words) for words in typed))
-    matrix = np.concatenate(list(document_vectors(model, lexicon, read)))
+    typed = [WORD.findall(query) for query in queries]
+    matrix, first_lines = source.encode(path, unit, errors, typed)
     n, kind = len(first_lines), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
-    vectors = Vectors(list(range(n + len(typed))), matrix - (model.params["start_doc"] if center else 0))
+    vectors = Vectors(list(range(n + len(typed))), matrix - (source.origin if center else 0))
     rows = list(range(n, n + len(typed)))
     for row, words in zip(rows, typed):
         if unit == "line" and " ".join(words) in first_lines:

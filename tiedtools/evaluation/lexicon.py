@@ -3,6 +3,7 @@
 Words are Python strings here, since some commands print them; `text.encoding` reads training text without strings.
 """
 
+import itertools
 import re
 
 import numpy as np
@@ -41,8 +42,7 @@ class Lexicon:
 
     def codes(self, words):
         """Return the codes of n words, int32 [n], and count OOVs; NEWLINE stands for a line end."""
-        get = self.index.get
-        codes = np.fromiter((get(word, OOV) for word in words), np.int32, len(words))
+        codes = np.fromiter(map(self.index.get, words, itertools.repeat(OOV)), np.int32, len(words))
         self.oovs += int((codes == OOV).sum())
         if not self.marked and any(mark in words and mark not in self.index for mark in (START, END)):
             self.marked = True
@@ -70,14 +70,25 @@ class Lexicon:
             )
 
 
-def lines(path, errors="strict"):
-    """Yield (line number from 1, list of words) for each line of `path` as soon as it is read; `-` is standard input.
+def raw_lines(path, errors="strict"):
+    """Yield (line number from 1, line) for each line of `path` as soon as it is read; `-` is standard input.
 
     `errors` as in Decoder. Raises TiedtoolsError with file and line for bytes that are not text.
     """
     with open_source(path) as file, Decoder(path, errors) as decode:
         for number, line in enumerate(byte_lines(file, shown(path)), 1):
-            yield number, WORD.findall(decode(line))
+            yield number, decode(line)
+
+
+def lines(path, errors="strict"):
+    """Yield (line number, list of words) like `raw_lines`."""
+    return ((number, WORD.findall(line)) for number, line in raw_lines(path, errors))
+
+
+def refuse_empty(path, content):
+    """Raise TiedtoolsError for a text without content."""
+    if not content:
+        raise TiedtoolsError(f"{shown(path)}: is empty; give a text")
 
 
 def pieces(path, errors="strict"):
@@ -91,7 +102,6 @@ def pieces(path, errors="strict"):
             tokens = TOKEN.findall(decode(block))
             for start in range(0, len(tokens), PIECE):
                 yield tokens[start : start + PIECE]
-    if not block:
-        raise TiedtoolsError(f"{shown(path)}: is empty; give a text")
+    refuse_empty(path, block)
     if not block.endswith(b"\n"):
         yield [NEWLINE]

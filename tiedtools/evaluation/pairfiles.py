@@ -1,6 +1,7 @@
 """Read word pairs with human scores in the layouts of published similarity sets.
 
     word word score                      separated by tabs, commas, semicolons, or spaces (MEN, WordSim-353, RG-65)
+    word:word:score:...                  (Gur350)
     word word score number number ...    the score is the mean of the numbers (RW)
     word word text score text ...        (SimVerb-3500)
     after a header                       the score is in the column with the name of a score (SimLex-999)
@@ -47,7 +48,8 @@ def read_pairs(path):
 
 def separator(line):
     """Return the character that separates the fields of a line; None: spaces."""
-    return "\t" if "\t" in line else "," if "," in line else ";" if line.count(";") > 1 else None
+    colons = ":" if line.count(":") > 1 and " " not in line else None
+    return "\t" if "\t" in line else "," if "," in line else ";" if line.count(";") > 1 else colons
 
 
 def split(line):
@@ -67,13 +69,14 @@ def split(line):
 def layout(line, fields):
     """Return the number of columns (0: varies), the score's column, and whether this line, the first, is a header.
 
-    A header has no numbers in its first three fields, and names the score or two words such as `word1` and `word2`.
+    A header has no numbers in its first three fields, and names the score or two words such as `word1` and `word2`. One
+    that names both may have numbered columns.
     Raises ValueError if the column of the score is ambiguous.
     """
     numbers = [k for k in range(len(fields)) if as_number(fields[k]) is not None]
     named = [k for k in range(2, len(fields)) if SCORE & set(re.split(r"\(.*\)|[\s_]+|\W", fields[k].casefold()))]
     words = fields[0][-1:] == "1" and fields[1:2] == [fields[0][:-1] + "2"]
-    if len(fields) > 2 and (named or words) and not {0, 1, 2} & set(numbers):
+    if len(fields) > 2 and (named or words) and not {0, 1, 2 * (not (named and words))} & set(numbers):
         if len(fields) == 3:
             return 3, 2, True
         if len(named) == 1:

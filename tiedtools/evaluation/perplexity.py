@@ -48,20 +48,18 @@ def reject_nan(logprobs):
 class Stream:
     """Scores a text in pieces; the state, of batch size 1, carries over from `state` or the initial state."""
 
-    def __init__(self, model, state=None):
-        self.model, self.state, self.last = model, state or model.start(1), 0
+    def __init__(self, model, state=None, measure=score):
+        self.model, self.state, self.last, self.measure = model, state or model.start(1), 0, measure
 
     def score(self, ids):
-        """Return the log probabilities of the next n IDs, float64 [n]."""
-        if not len(ids):
-            return np.zeros(0)
-        read = np.concatenate([[self.last], ids[:-1]]).astype(np.int32)
-        self.last = ids[-1]
-        logprobs, self.state = score(self.model, read[:, None], ids[:, None], self.state)
-        return logprobs[:, 0]
+        """Return the log probabilities of the next n IDs, float64 [n], or what `measure` returns, [n, ...]."""
+        read = np.append(self.last, ids).astype(np.int32)
+        self.last = read[-1]
+        values, self.state = self.measure(self.model, read[:-1, None], ids[:, None], self.state)
+        return values[:, 0]
 
 
-def score_lines(model, lines, state=None, batch=BATCH):
+def score_lines(model, lines, state=None, batch=BATCH, measure=score):
     """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
 
     Each line is read after `</s>`, from `state` or the initial state. Each array of `state` has one row for all lines,
@@ -70,7 +68,7 @@ def score_lines(model, lines, state=None, batch=BATCH):
     results = [None] * len(lines)
     for rows, read, targets in line_batches(lines, batch):
         begin = tuple(rows_of(part, rows) for part in state) if state else model.start(len(rows))
-        logprobs, _ = score(model, read, targets, begin)
+        logprobs, _ = measure(model, read, targets, begin)
         for b, k in enumerate(rows):
             results[k] = logprobs[: len(lines[k]), b]
     return results
@@ -101,34 +99,38 @@ def line_batches(lines, batch=BATCH):
 class Lines:
     """Like Stream, but the state is reset at the start of each line; complete lines are scored in batches."""
 
-    def __init__(self, model, batch):
-        self.model, self.batch, self.unfinished = model, batch, Stream(model)
+    def __init__(self, model, batch, measure=score):
+        self.model, self.batch, self.measure, self.unfinished = model, batch, measure, Stream(model, None, measure)
 
     def score(self, ids):
         *complete, rest = np.split(ids, np.flatnonzero(ids == 0) + 1)
         results = []
         if complete:
-            results += [self.unfinished.score(complete[0]), *score_lines(self.model, complete[1:], None, self.batch)]
-            self.unfinished = Stream(self.model)
+            results.append(self.unfinished.score(complete[0]))
+            results += score_lines(self.model, complete[1:], None, self.batch, self.measure)
+            self.unfinished = Stream(self.model, None, self.measure)
         return np.concatenate([*results, self.unfinished.score(rest)])
 
 
-def score_text(model, lexicon, path, errors="strict", independent=False, batch=None):
+def score_text(model, lexicon, path, errors="strict", independent=False, batch=None, words=None, measure=score):
     """Score the text at `path` and yield it as Pieces. Memory use does not grow with the text.
 
     independent  reset the state at the start of each line and score `batch` lines at a time; otherwise the state
                  carries over from line to line, and the text is split into `batch` independent streams of equal length;
                  the Pieces of several streams are in arbitrary order and have no words
+    words        the text, in the form of lexicon.pieces, instead of the file at `path`; only for one stream or lines
+    measure      function like `score`, whose values [T, B, ...] the Pieces have instead of log probabilities
 
     Raises TiedtoolsError if the file cannot be read or is not text.
     """
     if independent or (batch or 1) == 1:
-        scorer = Lines(model, batch or BATCH) if independent else Stream(model)
-        for words in pieces(path, errors):
-            codes = lexicon.codes(words)
-            logprobs = np.full(len(codes), -np.inf)
-            logprobs[lexicon.readable(codes)] = scorer.score(lexicon.ids(codes))
-            yield Piece(words, codes, logprobs)
+        scorer = Lines(model, batch or BATCH, measure) if independent else Stream(model, None, measure)
+        for piece in words or pieces(path, errors):
+            codes = lexicon.codes(piece)
+            values = scorer.score(lexicon.ids(codes))
+            logprobs = np.full((len(codes), *values.shape[1:]), -np.inf)
+            logprobs[lexicon.readable(codes)] = values
+            yield Piece(piece, codes, logprobs)
         return
     with tempfile.TemporaryFile(prefix="tiedtools-") as file:  # the codes of the whole text, to split it
         for words in pieces(path, errors):

@@ -24,24 +24,26 @@ def changes(one: Runs, two: Runs) -> tuple[list[dict[str, Any]], list[str], list
     """Return the change of each common word between two files of runs, and the words of only one of them.
 
     A change is 1 - the cosine of a word's two vectors after alignment of run k of one file with run k of the other.
-    Each dict has word, count, count_other; change, low, high (see `estimate`); and expected: the change to expect
-    between two texts that are samples of the same language, the sum of the mean changes between two runs of each file.
-    (If a bootstrap run adds the same noise to a vector as a new sample would, squared distances add up: two texts
-    differ by two samples and two resamples, two runs of one text by two resamples.)
+    Each dict has word, count, count_other; change, low, high (see `estimate`); and expected: the mean change between
+    two runs of one file, over both files: the change to expect between two texts that are samples of the same language,
+    if a resample adds the same noise to a vector as a new sample does.
     """
     words, rows, other_rows = common(one.words, two.words)
     pairs = [(k, k) for k in range(min(len(one), len(two)))]
     between = run_cosines(one, two, rows, other_rows, pairs)
+    wholes = one.on_whole_text, two.on_whole_text
+    pairs = [(k, k) for k in range(min(map(len, wholes)))]
+    whole = run_cosines(*wholes, rows, other_rows, pairs) if pairs else np.empty((0, len(words)))
     expected = np.zeros(len(words))
     for runs, own in (one, rows), (two, other_rows):
         if len(runs) < 2:
             expected[:] = np.nan
             break
         pairs = [(k, (k + 1) % len(runs)) for k in range(len(runs) if len(runs) > 2 else 1)]
-        expected += 1 - mean_known(run_cosines(runs, runs, own, own, pairs))
+        expected += (1 - mean_known(run_cosines(runs, runs, own, own, pairs))) / 2
     lines = []
-    for word, row, other, values, without in zip(words, rows, other_rows, between.T, expected):
-        similar = estimate(values)
+    for word, row, other, values, center, without in zip(words, rows, other_rows, between.T, whole.T, expected):
+        similar = estimate(values, center)
         change = Estimate(1 - similar.mean, 1 - similar.high, 1 - similar.low, similar.n)
         counts = dict(word=word, count=int(one.counts[row]), count_other=int(two.counts[other]))
         lines.append(counts | dict(change=change.mean, low=change.low, high=change.high, expected=float(without)))

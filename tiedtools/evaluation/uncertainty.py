@@ -1,7 +1,9 @@
 """Means and intervals over many training runs: cosines, neighbors, correlations, and stability.
 
 The runs are resamples of the documents of one text (the bootstrap) or differ only in their seeds; their standard
-deviation therefore estimates the standard error of the result of one run. Shapes: R runs, V words, E dimensions.
+deviation therefore estimates the standard error of the result of one run. A resample has only 63% of the documents,
+some repeated: its cosines of related words are lower than those of a text of new documents. Means are therefore those
+of runs on the whole text, where there are any (docs/results.md#uncertainty). Shapes: R runs, V words, E dimensions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,35 +36,45 @@ class Estimate(NamedTuple):
     n: int
 
 
-def estimate(values: Any, fisher: bool = True) -> Estimate:
+def known(values: Any) -> np.ndarray:
+    """Return values without NaN, float64."""
+    values = np.asarray(values, np.float64)
+    return values[~np.isnan(values)]
+
+
+def estimate(values: Any, whole: Any = (), fisher: bool = True) -> Estimate:
     """Return the Estimate of a quantity from its values in R runs, NaN where a run has none.
 
+    whole   its values in runs on the whole text, whose mean replaces that of `values`
     fisher  the values are cosines or correlations: the interval is computed from z = artanh(value) (Fisher 1915)
 
     With fewer than MANY runs, the interval is mean +- t s, with Student's t for n - 1 degrees of freedom and the
-    standard deviation s of the runs. Otherwise its bounds are the 2.5 and 97.5 percentiles.
+    standard deviation s of the runs. Otherwise its bounds are the 2.5 and 97.5 percentiles, moved with the mean.
     """
-    values = np.asarray(values, np.float64)
-    values = values[~np.isnan(values)]
-    n = len(values)
+    values, whole = known(values), known(whole)
+    n, center = len(values), whole if len(whole) else values
     if n < 2:
-        return Estimate(float(values.mean()) if n else np.nan, np.nan, np.nan, n)
+        return Estimate(float(center.mean()) if len(center) else np.nan, np.nan, np.nan, n)
+    z, middle = (np.arctanh(np.clip(x, -1 + 1e-9, 1 - 1e-9)) if fisher else x for x in (values, center))
     if n >= MANY:
-        low, high = np.percentile(values, TAILS)
+        ends = middle.mean() + np.percentile(z, TAILS) - z.mean()
     else:
-        z = np.arctanh(np.clip(values, -1 + 1e-9, 1 - 1e-9)) if fisher else values
-        ends = z.mean() + np.array([-1, 1]) * stdtrit(n - 1, TAILS[1] / 100) * z.std(ddof=1)
-        low, high = np.tanh(ends) if fisher else ends
-    return Estimate(float(values.mean()), float(low), float(high), n)
+        ends = middle.mean() + np.array([-1, 1]) * stdtrit(n - 1, TAILS[1] / 100) * z.std(ddof=1)
+    low, high = np.tanh(ends) if fisher else ends
+    return Estimate(float(center.mean()), float(low), float(high), n)
 
 
-def difference(one: Any, two: Any) -> Estimate:
-    """Return the Estimate of mean(two) - mean(one), the values of independent runs, with Welch's t-interval."""
-    samples = [values[~np.isnan(values)] for values in (np.asarray(one, np.float64), np.asarray(two, np.float64))]
+def difference(one: Any, two: Any, one_whole: Any = (), two_whole: Any = ()) -> Estimate:
+    """Return the Estimate of mean(two) - mean(one), the values of independent runs, with Welch's t-interval.
+
+    one_whole, two_whole  values in runs on the whole texts, as for `estimate`
+    """
+    samples, wholes = [known(one), known(two)], [known(one_whole), known(two_whole)]
     n = min(map(len, samples))
-    if not n:
+    centers = [whole if len(whole) else sample for sample, whole in zip(samples, wholes)]
+    if not all(map(len, centers)):
         return Estimate(np.nan, np.nan, np.nan, 0)
-    gap = float(samples[1].mean() - samples[0].mean())
+    gap = float(centers[1].mean() - centers[0].mean())
     if n < 2:
         return Estimate(gap, np.nan, np.nan, n)
     variances = np.array([sample.var(ddof=1) for sample in samples])
@@ -98,22 +110,27 @@ def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None 
     limit, answers = min(limit or len(runs.words), len(runs.words)), []
     size = max(1, BLOCK // (len(runs) * limit))
     for part in (sums[k : k + size] for k in range(0, len(sums), size)):
-        for terms, block in zip(part, np.stack(list(cosines(runs, part, limit)), 1)):
-            block[:, [row for row, _ in terms if row < limit]] = np.nan
-            known = ~np.isnan(block)
-            n = known.sum(0)
-            means = np.where(known, block, 0).sum(0, dtype=np.float64) / np.maximum(n, 1)
-            means[(n < min(2, len(runs))) | (2 * n < len(runs))] = np.nan
-            answers.append([neighbor(runs.words[row], block, row, top) for row in largest(means, top)])
+        resampled, whole = (list(cosines(r, part, limit)) for r in (runs, runs.on_whole_text))
+        for k, terms in enumerate(part):
+            block, center = np.array([b[k] for b in resampled]), np.array([b[k] for b in whole or resampled])
+            own = [row for row, _ in terms if row < limit]
+            block[:, own] = center[:, own] = np.nan
+            n, seen = (~np.isnan(block)).sum(0), ~np.isnan(center)
+            means = np.where(seen, center, 0).sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
+            means[(n < min(2, len(runs))) | (2 * n < len(runs)) | ~seen.any(0)] = np.nan
+            best = largest(means, top)
+            answers.append(
+                [neighbor(runs.words[row], block, row, top, center[:, row] if whole else ()) for row in best]
+            )
     return answers
 
 
-def neighbor(word: str, block: np.ndarray, row: int, top: int) -> dict[str, Any]:
-    """Return one answer of `neighbors`; block: cosines of the words in each run, [R, V]."""
+def neighbor(word: str, block: np.ndarray, row: int, top: int, whole: Any) -> dict[str, Any]:
+    """Return one answer of `neighbors`; block: cosines of the words in each run, [R, V]; whole: as for `estimate`."""
     values = block[:, row]
     block, values = block[~np.isnan(values)], values[~np.isnan(values)]
     ranks = 1 + (block > values[:, None]).sum(1) + (block[:, :row] == values[:, None]).sum(1)
-    mean, low, high, n = estimate(values)
+    mean, low, high, n = estimate(values, whole)
     rank_low, rank, rank_high = np.percentile(ranks, [TAILS[0], 50, TAILS[1]]).tolist()
     places = dict(rank=rank, rank_low=rank_low, rank_high=rank_high)
     in_top = int((ranks <= top).sum())
@@ -185,12 +202,12 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
 
 
 def correlations(
-    each: Sequence[Vectors], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
+    each: Sequence[Vectors], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int, W: int = 0
 ) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Evaluate the Vectors of each run on similarity sets.
+    """Evaluate the Vectors of each run on similarity sets; the last W runs are on the whole text.
 
-    Returns a dict for each set, and rho [R, sets]. The dict has set, pairs, covered (in all runs), rho: the mean over
-    runs, low and high: see `estimate`, and pairs_low and pairs_high: 95% bootstrap interval of this mean over pairs.
+    Returns a dict for each set, and rho [R + W, sets]. The dict has set, pairs, covered (in all runs); rho, low, high:
+    see `estimate`; and pairs_low and pairs_high: the 95% bootstrap interval of rho over pairs.
     """
     judged = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each]
     rho = lambda one, j: similarity.spearman(one.scores[j.used], j.cosines[j.used])
@@ -199,8 +216,9 @@ def correlations(
     for one, of_set, values in zip(sets, zip(*judged), rhos.T):
         used = np.logical_and.reduce([j.used for j in of_set])
         columns = [j.cosines[used] for j in of_set]
-        samples = similarity.bootstrap(one.scores[used], columns, resamples, one.own_seed(seed)).mean(0)
-        mean, low, high, _ = estimate(values)
+        centers = columns[len(columns) - W :] if W else columns
+        samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)
+        mean, low, high, _ = estimate(values[: len(values) - W], values[len(values) - W :] if W else ())
         pairs_low, pairs_high = similarity.interval(samples)
         counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
         lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))

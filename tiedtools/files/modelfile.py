@@ -223,7 +223,7 @@ def mapped(path, name):
         file.seek(members[name].header_offset + 26)
         names = struct.unpack("<HH", file.read(4))  # lengths of the name and the extra field after the local header
         start = file.tell() + sum(names) + header
-        return np.memmap(file, dtype, "r", start, shape, order)
+        return np.memmap(file, dtype, "r", start, shape, order) if 0 not in shape else np.empty(shape, dtype)
 
 
 def stored(archive, size):

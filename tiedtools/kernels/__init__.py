@@ -1,4 +1,4 @@
-"""Compiled kernels. They take arrays and scalars and write their results into arrays that the caller owns."""
+"""Compiled kernels. They take arrays and scalars and write their results into arrays of the caller."""
 
 from tiedtools.base.processor import choose_processor
 

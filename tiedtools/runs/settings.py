@@ -10,7 +10,11 @@ from tiedtools.base.settings import Checked, Range, documented, setting
 class Files(Checked):
     """Paths of the files that a training run writes; None: not written, `-`: standard output."""
 
-    output: str | None = setting(None, "Output file for the vectors; - is standard output.")
+    output: str | None = setting(
+        None,
+        "Output file for the vectors; - is standard output. NAME.npy, NAME.safetensors, or NAME.tsv is written in that"
+        " format, with the words beside it.",
+    )
     write: str = setting("in", "Vectors to write: input, output, their sum, or their concatenation.")
     binary: bool = setting(False, "1: write word2vec's binary format; 0: text.")
     save_model: str | None = setting(

@@ -21,8 +21,10 @@ from tiedtools.runs.record import Record
 from tiedtools.runs.settings import Files
 from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
+from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.counts import packed
-from tiedtools.vectors.vectors import refuse_name
+from tiedtools.vectors.formats import FORMATS
+from tiedtools.vectors.vectors import trained_format
 
 SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names of paths or lists of paths in `reading`
 TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10
@@ -72,6 +74,9 @@ class Trainer(abc.ABC):
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
         self.targets = {name: getattr(files, name) for name in ("save_vocab", "save_model", "output")}
+        self.format = trained_format(files.output, files.binary)
+        if FORMATS[self.format].two_files:
+            self.targets["words"] = matrixfiles.paths(files.output, self.format)[1]
         one_of("write", files.write, self.sides)
 
     @property
@@ -106,7 +111,8 @@ class Trainer(abc.ABC):
     def sizes(self, model):
         """Return the approximate sizes of the large outputs, a dict: path -> bytes."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
-        sizes = {"output": numbers * (4 if self.files.binary else TEXT_BYTES), "save_model": 4 * model.n_params}
+        text = self.format in ("text", "tsv")
+        sizes = {"output": numbers * (TEXT_BYTES if text else 4), "save_model": 4 * model.n_params}
         paths = {self.targets[name]: size for name, size in sizes.items()}
         return {path: size for path, size in paths.items() if path and not split_compression(path)[1]}
 
@@ -139,11 +145,15 @@ class Trainer(abc.ABC):
 
     def writers(self, model):
         """Return a dict: name of an output -> function that writes it to a binary file after training."""
-        return {"save_model": model.save, "output": lambda file: self.write_vectors(file, model)}
+        words = self.written(model).words
+        return {
+            "save_model": model.save,
+            "output": lambda file: self.write_vectors(file, model),
+            "words": lambda file: matrixfiles.write_words(file, words),
+        }
 
     def write_vectors(self, file, model):
-        vectors = model.vectors(self.files.write)
-        (vectors.write_binary if self.files.binary else vectors.write_text)(file)
+        model.vectors(self.files.write).write_stream(file, self.format)
 
     def finish(self, run):
         """Return a dict of the figures computed after all outputs are written."""
@@ -157,7 +167,8 @@ class Trainer(abc.ABC):
         """
         paths, self.record = self.files, record or Record()
         refuse_packed(paths.save_model, paths.checkpoint, paths.log_json, paths.manifest, *self.others)
-        refuse_name(paths.output)
+        if "words" in self.targets and (existing := matrixfiles.foreign_list(paths.output, self.format)):
+            raise TiedtoolsError(f"{existing}: exists, and may belong to another matrix; choose another name")
         self.run_files = files = RunFiles(self.targets, self.record, paths.manifest, paths.no_manifest, paths.log_json)
         outputs = [*files.targets.values(), *files.manifest_paths.values(), *self.others]
         resume = should_resume(paths, outputs, list(filter(is_path, self.inputs)))

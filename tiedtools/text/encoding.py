@@ -81,6 +81,12 @@ class EncodedText:
             self.file.close()
 
 
+def full(error):
+    """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
+    problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
+    return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
+
+
 def encode(
     paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None, marks=None, known=None,
     grow=False,
@@ -116,8 +122,7 @@ def encode(
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, [text.size], [new_id])
     except OSError as error:
-        problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
-        raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space") from None
+        raise full(error) from None
     if not found:
         raise TiedtoolsError(
             f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"

@@ -2,6 +2,8 @@
 
 import codecs
 import collections
+import contextlib
+import itertools
 import re
 
 import numpy as np
@@ -13,7 +15,8 @@ from tiedtools.text.vocab import END
 from tiedtools.vectors import formats, kinds
 from tiedtools.vectors.formats import NUMBER
 from tiedtools.vectors.modelvectors import find_model, read_model
-from tiedtools.vectors.rows import BLOCK, ROW, Rows
+from tiedtools.vectors.norms import blocks
+from tiedtools.vectors.rows import ROW, Rows
 
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
@@ -91,14 +94,10 @@ class Check(Rows):
 
     def check_matrix(self, words, matrix):
         self.rows, self.E = matrix.shape
-        step = max(1, BLOCK // self.E)
         padded = words + [""] * (len(matrix) - len(words))
-        for start in range(0, len(matrix), step):
-            with np.errstate(over="ignore", invalid="ignore"):
-                numbers = np.asarray(matrix[start : start + step], np.float32)  # as readers convert them
-            self.add_numbers(numbers, ": row ", start + 1, padded[start:])
-        for row, word in enumerate(words, 1):
-            self.add_word(word.encode("utf-8", "surrogateescape"), f": row {row}")
+        for start, numbers in blocks(matrix):  # as readers convert them
+            self.add_numbers(numbers, ": row ", start + 1, padded[start : start + len(numbers)])
+        self.add_words(words, ": row ", 1)
 
     def recognize(self, reader):
         """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
@@ -133,8 +132,7 @@ class Check(Rows):
         return np.empty((n, self.E), np.float32)
 
     def add(self, words, numbers, place, number):
-        for k, word in enumerate(words, number):
-            self.add_word(word, f"{place}{k}")
+        self.add_words(words, place, number)
         self.add_numbers(numbers, place, number, words)
         self.rows += len(words)
 
@@ -143,7 +141,7 @@ class Check(Rows):
         fields = line.split()
         complete = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
         self.oddity("not finite" if complete else "ragged", position, str(error))
-        self.add_word(fields[0], position)
+        self.add_words(fields[:1], ":", int(position[1:]))
 
     def block(self, text, first):
         """Report carriage returns, tabs, and repeated spaces; word2vec itself writes a space before LF."""
@@ -156,12 +154,27 @@ class Check(Rows):
             if b"\t" in fields and not self.tabs or b"  " in fields:
                 self.oddity("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
-    def add_word(self, word, position):
-        """Check a word in bytes."""
-        if word in self.seen:
-            self.oddity("duplicate", position, f"{quoted(word)} was already defined at {self.seen[word].lstrip(': ')}")
-        else:
-            self.seen[word] = position
+    def add_words(self, words, place, number):
+        """Check words, all str or all bytes, at the positions PLACE NUMBER, PLACE NUMBER + 1, ...
+
+        If none is odd, all are checked at once.
+        """
+        new = dict(zip(words, itertools.count(number)))
+        if words and len(new) == len(words) and self.seen.keys().isdisjoint(new) and all(words):
+            with contextlib.suppress(UnicodeError):
+                text = "".join(words) if isinstance(words[0], str) else b"".join(words).decode()
+                text.encode()  # fails for undecoded bytes
+                if " " not in text and (text.isprintable() or not ODD.search(text)):
+                    self.seen |= new
+                    return
+        for k, word in enumerate(words, number):
+            self.check_word(word, place, k)
+
+    def check_word(self, word, place, number):
+        position, first = f"{place}{number}", self.seen.setdefault(word, number)
+        word = word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word
+        if first != number:
+            self.oddity("duplicate", position, f"{quoted(word)} was already defined at {place.lstrip(': ')}{first}")
         try:
             text = word.decode()
         except UnicodeDecodeError:
@@ -177,14 +190,16 @@ class Check(Rows):
 
     def add_numbers(self, matrix, place, number, words):
         """Check the rows of a matrix (V, E) at the positions PLACE NUMBER, PLACE NUMBER + 1, ..."""
-        norms = np.sqrt(np.einsum("ve,ve->v", matrix, matrix, dtype=np.float64))
-        for row in np.flatnonzero(~((0 < norms) & (norms <= LARGEST_NORM))).tolist():
-            norm, vector = norms[row], f"the vector of {quoted(words[row])}"
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow
+        for row in np.flatnonzero(~((1e-30 < squares) & (squares < LARGEST_NORM**2 * 0.99))).tolist():
+            norm = np.linalg.norm(matrix[row].astype(np.float64))
+            vector = f"the vector of {quoted(words[row])}"
             if not np.isfinite(norm):
                 self.oddity("not finite", f"{place}{number + row}", f"{vector} has a value that is nan or infinite")
             elif norm == 0 and words[row] not in NEVER_PREDICTED:
                 self.oddity("zero", f"{place}{number + row}", f"{vector} is all zeros")
-            elif norm and matrix[row].min() < 0:
+            elif norm > LARGEST_NORM and matrix[row].min() < 0:
                 self.oddity(
                     "huge",
                     f"{place}{number + row}",

@@ -1,4 +1,4 @@
-"""Look up the word counts of vectors in their model file, or in the manifest beside them."""
+"""Look up the word counts of vectors in their model file, in a vocabulary, or in the manifest beside them."""
 
 import os
 
@@ -6,7 +6,9 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
+from tiedtools.vectors.matrixfiles import COUNTED, read_list
 from tiedtools.vectors.modelvectors import find_model
+from tiedtools.vectors.vectors import files_read
 
 ENOUGH, SHARE = 100, 1 / 250_000  # a frequent word occurs at least ENOUGH times or, in a short text, in this proportion
 
@@ -25,11 +27,16 @@ def unpacked(pairs, V):
     return np.repeat(values, repeats)
 
 
-def word_counts(path, V):
+def word_counts(path, words, vocab=None):
     """Return the counts of the V words of vectors in the training text, int64 [V]; None if unknown.
 
-    path  as for Vectors.read; the manifest of a vector file is used only if it records a file of the same size
+    path   as for Vectors.read; the manifest of a vector file is used only if it records a file of the same size
+    vocab  path of a file of `word count` lines to use instead, 0 for other words; None: the .vocab file of a matrix
     """
+    V = len(words)
+    vocab = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
+    if vocab and (counts := listed(vocab)):
+        return np.array([counts.get(word, 0) for word in words])
     if model := find_model(path):
         if modelfile.is_rnnlm(model[0]):
             return None
@@ -57,6 +64,14 @@ def from_manifest(path, V):
 def frequent(counts, least):
     """Return the number of words up to the last with a count >= `least`; all words up to it, if sorted by count."""
     return int(np.flatnonzero(counts >= least).max(initial=-1)) + 1
+
+
+def listed(path):
+    """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none."""
+    lines = [COUNTED.fullmatch(line) for line in read_list(path).split(b"\n")]
+    if lines[0] and not all(lines):
+        raise TiedtoolsError(f"{path}:{lines.index(None) + 1}: is not `word count`; correct the line")
+    return {line[1].decode("utf-8", "replace"): int(line[2]) for line in lines if line and lines[0]}
 
 
 def default_min_count(counts):

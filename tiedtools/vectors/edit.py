@@ -15,11 +15,6 @@ def only(vectors, words):
     return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
 
 
-def first(vectors, V):
-    """Select the first V vectors."""
-    return Vectors(vectors.words[:V], vectors.matrix[:V])
-
-
 def lower(vectors, how):
     """Lower-case the words and merge duplicates, in the order of first occurrence.
 

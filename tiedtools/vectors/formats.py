@@ -1,10 +1,10 @@
 """The table of the file formats of vectors. It imports no NumPy, so that `--help` can list them."""
 
-import importlib
 import os
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from tiedtools.files.families import imported
 
 PEEK = 10  # number of rows that determine a layout
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
@@ -15,11 +15,13 @@ class Format(NamedTuple):
     """A file format of vectors; functions are named "module:function" and imported on use.
 
     read        function of the Rows of a file, which reads the file into them; see `tiedtools.vectors.rows`
-    write       function (binary file, words, matrix); with two files (file, matrix), for the matrix alone
+    write       function (binary file, words, matrix); with two files (file, matrix, dtype), for the matrix alone; for a
+                folder (path, words, matrix, dtype)
     extensions  extensions of written files
     unwritable  regular expression that matches within words that could not be read back
     by_name     whether the extension also decides how a file is read; otherwise its first line does
     two_files   whether the words are in a separate file; see `tiedtools.vectors.matrixfiles`
+    dtypes      types of the numbers that can be written
     """
 
     read: str
@@ -28,10 +30,14 @@ class Format(NamedTuple):
     unwritable: str
     by_name: bool = True
     two_files: bool = False
+    dtypes: tuple[str, ...] = ("float32",)
 
 
 STREAMS = "tiedtools.vectors.streams"
 MATRICES = "tiedtools.vectors.matrixfiles"
+STATIC = "tiedtools.vectors.staticfolder"
+FOLDER = "model2vec"  # the format of folders
+DTYPES = "float32", "float16"
 # Other programs split lines of text at all spaces, and lines of GloVe at the last E spaces, so that a number at the end
 # of a word would become part of the vector.
 FORMATS = {
@@ -40,19 +46,15 @@ FORMATS = {
     "glove": Format(
         f"{STREAMS}:read", f"{STREAMS}:write_glove", (".glove",), rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z", False
     ),
-    "npy": Format(f"{MATRICES}:read_npy", f"{MATRICES}:write_npy", (".npy",), r"\n|\r\Z", two_files=True),
-    "safetensors": Format(
-        f"{MATRICES}:read_safetensors", f"{MATRICES}:write_safetensors", (".safetensors",), r"\n|\r\Z", two_files=True
-    ),
+    **{
+        name: Format(
+            f"{MATRICES}:read_{name}", f"{MATRICES}:write_{name}", (f".{name}",), r"\n|\r\Z", True, True, DTYPES
+        )
+        for name in ("npy", "safetensors")
+    },
     "tsv": Format(f"{MATRICES}:read_tsv", f"{MATRICES}:write_tsv", (".tsv",), r"[\t\n]|\r\Z", two_files=True),
+    FOLDER: Format(f"{STATIC}:read", f"{STATIC}:write", (), SPACES, dtypes=DTYPES),
 }
-
-
-def function(name: str) -> Callable[..., Any]:
-    """Import and return the function named "module:function"."""
-    module, _, attribute = name.partition(":")
-    target: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return target
 
 
 def extensions(by_name: bool = False) -> dict[str, str]:
@@ -66,10 +68,12 @@ def extensions(by_name: bool = False) -> dict[str, str]:
 
 
 def format_by_name(path: str) -> str | None:
-    """Return the format that a file's extension determines; None: its first line determines it."""
+    """Return the format of a folder, or that a file's extension determines; None: its first line determines it."""
+    if os.path.isdir(path) or path.endswith("/"):
+        return FOLDER
     return extensions(by_name=True).get(os.path.splitext(path)[1])
 
 
 def read(rows: Any, format: str | None = None) -> None:
     """Read the file of `rows` in a format; None: detect it by the extension or the first line."""
-    function(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)
+    imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

@@ -5,12 +5,15 @@
     x.tsv           x.metadata.tsv   tab-separated numbers; one word per line; vectors.tsv goes with metadata.tsv;
                                      without metadata, the word in each line before its numbers, as in StarSpace
 
-Float32 matrices of the first two formats are memory-mapped.
+Float32 and float16 matrices of the first two formats are memory-mapped.
 """
 
+import codecs
 import collections
+import contextlib
 import itertools
 import json
+import math
 import operator
 import os
 import re
@@ -21,16 +24,19 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files import npy
+from tiedtools.files.families import imported
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import streams
-from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, function
+from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK
+from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import Rows
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
 MAX_HEADER = 100_000_000  # in bytes, of safetensors
+COUNTED = re.compile(rb"(.*) (\d{1,18})", re.DOTALL)  # a line of a vocabulary with counts
 TABS = bytes.maketrans(b" ", b"\t")
 BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
@@ -39,7 +45,7 @@ def read_npy(rows, format=None):
     """Read Rows from an .npy file and the word list beside it."""
     matrix = open_npy(rows.path)
     words_path = words_of(rows.path, "npy")
-    rows.whole(list(words_in(rows, words_path)), matrix, words_path)
+    rows.whole(words_in(rows, words_path), matrix, words_path)
 
 
 def open_npy(path):
@@ -66,8 +72,29 @@ def read_safetensors(rows, format=None):
 
     The file must contain exactly one matrix with a row per word.
     """
-    path, words_path = rows.path, words_of(rows.path, "safetensors")
-    words = list(words_in(rows, words_path))
+    words_path = words_of(rows.path, "safetensors")
+    words = words_in(rows, words_path)
+
+    def choose(shapes):
+        names = [name for name, shape in shapes.items() if len(shape) == 2]
+        fitting = [name for name in names if shapes[name][0] == len(words)]
+        if len(fitting) != 1:
+            number = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
+            raise TiedtoolsError(
+                f"{rows.path}: {number} have a row for each of the {len(words)} words of {words_path}; save exactly one"
+            )
+        return fitting
+
+    (matrix,) = read_tensors(rows.path, choose).values()
+    rows.whole(words, matrix, words_path)
+
+
+def read_tensors(path, choose, types=SAFETENSORS):
+    """Memory-map tensors of a safetensors file, a dict: name -> array; bfloat16 is converted to float32.
+
+    choose  function that returns the names of tensors, given {name: shape} of all
+    types   type in the file -> type of the array
+    """
     try:
         with open(path, "rb") as file:
             size, rest = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
@@ -75,32 +102,28 @@ def read_safetensors(rows, format=None):
                 raise ValueError(f"invalid header size of {size} bytes")
             tensors = json.loads(file.read(size))
         tensors.pop("__metadata__", None)
-        names = [name for name, tensor in tensors.items() if len(tensor["shape"]) == 2]
-        fitting = [name for name in names if tensors[name]["shape"][0] == len(words)]
-        if len(fitting) == 1:
-            tensor = tensors[fitting[0]]
-            (start, end), type = tensor["data_offsets"], tensor["dtype"]
-            if type not in SAFETENSORS:
-                types = ", ".join(SAFETENSORS)
-                raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {types}")
-            (V, E), dtype = map(operator.index, tensor["shape"]), np.dtype(SAFETENSORS[type])
-            if not 0 <= start <= end <= rest - size or not 0 < E or V * E * dtype.itemsize != end - start:
-                raise ValueError(f"expected a matrix of {V} by {E}, found {end - start} bytes")
-            matrix = np.memmap(path, dtype, "r", 8 + size + start, (V, E))
+        arrays = {}
+        for name in choose({name: list(tensor["shape"]) for name, tensor in tensors.items()}):
+            (start, end), type = tensors[name]["data_offsets"], tensors[name]["dtype"]
+            if type not in types:
+                wanted = ", ".join(SAFETENSORS)
+                raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {wanted}")
+            shape, dtype = tuple(map(operator.index, tensors[name]["shape"])), np.dtype(types[type])
+            if (
+                not 0 <= start <= end <= rest - size
+                or min(shape) < 1
+                or math.prod(shape) * dtype.itemsize != end - start
+            ):
+                raise ValueError(f"expected an array of {' by '.join(map(str, shape))}, found {end - start} bytes")
+            array = np.memmap(path, dtype, "r", 8 + size + start, shape)
+            arrays[name] = (array.astype(np.uint32) << 16).view(np.float32) if type == "BF16" else array
+        return arrays
     except OSError as error:
         raise unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TiedtoolsError(
             f"{path}: is not a whole safetensors file of floats: {brief(error)}; get the whole file"
         ) from None
-    if len(fitting) != 1:
-        number = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
-        raise TiedtoolsError(
-            f"{path}: {number} have a row for each of the {len(words)} words of {words_path}; save exactly one"
-        )
-    if type == "BF16":
-        matrix = (matrix.astype(np.uint32) << 16).view(np.float32)
-    rows.whole(words, matrix, words_path)
 
 
 def read_tsv(rows, format=None):
@@ -165,23 +188,21 @@ def words_of(path, format):
 
 
 def words_in(rows, path):
-    """Yield the words of a word list; None replaces a bad word.
+    """Return the words of a word list; None replaces a bad word.
 
     A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords.
     """
-    with_counts = None
-    for number, line in enumerate(read_lines(path), 1):
-        if path.endswith(".vocab"):
-            word, blank, count = line.rpartition(b" ")
-            has_count = bool(blank) and count.isdigit()
-            with_counts = has_count if with_counts is None else with_counts
-            if has_count != with_counts:
-                problem = "is not `word count`" if with_counts else "has a count"
-                rows.problem(f":{number}", f"{problem}, unlike line 1", "correct the line", path=path)
-                yield None
-                continue
-            line = word if has_count else line
-        yield decoded(rows, line, number, path)
+    if not path.endswith(".vocab"):
+        return decoded(rows, read_list(path), 1, path)
+    lines = read_list(path).split(b"\n")
+    counted = [COUNTED.fullmatch(line) for line in lines]
+    words = decoded(rows, b"\n".join(match[1] if match else line for match, line in zip(counted, lines)), 1, path)
+    problem = "is not `word count`" if counted[0] else "has a count"
+    for row, match in enumerate(counted):
+        if bool(match) != bool(counted[0]):
+            rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", path=path)
+            words[row] = None
+    return words
 
 
 def read_metadata(rows):
@@ -190,14 +211,14 @@ def read_metadata(rows):
     Metadata of several columns start with a header line, as TensorBoard requires; the first column has the words.
     """
     path = words_of(rows.path, "tsv")
-    lines = read_lines(path)
+    lines = read_list(path).split(b"\n")
     titles = b"\t" in lines[0]
     for row, line in enumerate(lines[titles:], 1):
         if is_blank(line.decode("utf-8", "replace")):
             problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
             rows.oddity("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
-    lines = enumerate((line.partition(b"\t")[0] for line in lines[titles:]), 1 + titles)
-    return path, [decoded(rows, line, number, path) for number, line in lines]
+    words = b"\n".join(line.partition(b"\t")[0] for line in lines[titles:])
+    return path, decoded(rows, words, 1 + titles, path) if lines[titles:] else []
 
 
 def metadata_path(path):
@@ -207,42 +228,62 @@ def metadata_path(path):
     return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
 
 
-def read_lines(path):
+def read_list(path):
+    """Return the lines of a file, joined by LF, without byte order mark and carriage returns at the ends of lines."""
     with open_source(path) as file:
-        lines = byte_lines(file, path)
-        return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines] or [b""]
+        data = file.read().removeprefix(codecs.BOM_UTF8)
+    return data.removesuffix(b"\n").removesuffix(b"\r").replace(b"\r\n", b"\n")
 
 
-def decoded(rows, line, number, path):
-    try:
-        return line.decode("utf-8", rows.errors)
-    except UnicodeDecodeError:
-        rows.problem(f":{number}", "is not UTF-8", "read it with `errors='replace'`", path=path)
-        return None
+def decoded(rows, lines, first, path):
+    """Decode lines, joined by LF, from number `first` on; a bad one is reported and replaced by None."""
+    with contextlib.suppress(UnicodeDecodeError):  # all at once, unless one is invalid
+        return lines.decode().split("\n")
+    words = []
+    for number, line in enumerate(lines.split(b"\n"), first):
+        try:
+            words.append(line.decode("utf-8", rows.errors))
+        except UnicodeDecodeError:
+            rows.problem(f":{number}", "is not UTF-8", "read it with `errors='replace'`", path=path)
+            words.append(None)
+    return words
 
 
-def write(path, words, matrix, format):
+def write(path, words, matrix, format, dtype="float32"):
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
     Raises TiedtoolsError instead of replacing the word list of another matrix if its words are different.
     """
-    streams.check_writable(words, matrix, format)
+    streams.check_writable(words, matrix, format, dtype)
     matrix_path, words_path = paths(path, format)
     if format == "tsv":
         words = labels(words_path, words)
-    stem = words_path.removesuffix(".words")
-    shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
-    # If the matrix exists, its word list is replaced, too; any other word list may belong to something else.
-    lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
-    if existing := next(filter(os.path.isfile, lists), None):
-        if list(words_in(Rows(existing, "surrogateescape"), existing)) != words:
+    if existing := foreign_list(path, format):
+        if words_in(Rows(existing, "surrogateescape"), existing) != words:
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
     with open_output(matrix_path) as matrix_file:
-        function(FORMATS[format].write)(matrix_file, np.asarray(matrix, np.float32))
+        imported(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()  # reports a full disk before either file is renamed
         with open_output(words_path) as words_file:
-            mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
-            words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
+            write_words(words_file, words)
+
+
+def foreign_list(path, format):
+    """Return the path of a word list that may belong to another matrix than the one to write; None if there is none.
+
+    If the matrix to write exists, its word list may be replaced, unless another matrix shares it.
+    """
+    matrix_path, words_path = paths(path, format)
+    stem = words_path.removesuffix(".words")
+    shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
+    lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
+    return next(filter(os.path.isfile, lists), None)
+
+
+def write_words(file, words):
+    """Write a word list to a binary file."""
+    mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
+    file.write((mark + "".join(f"{word}\n" for word in words)).encode())
 
 
 def labels(path, words):
@@ -269,20 +310,30 @@ def paths(path, format):
     return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
 
 
-def write_npy(file, matrix):
-    matrix = np.ascontiguousarray(matrix, "<f4")
-    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(matrix))
-    file.write(matrix.data)  # unlike numpy.save, this preserves the cause of an error
+def write_npy(file, matrix, dtype="float32"):
+    descr = {"descr": np.dtype(dtype).newbyteorder("<").str, "fortran_order": False, "shape": matrix.shape}
+    np.lib.format.write_array_header_1_0(file, descr)
+    write_rows(file, matrix, dtype)
 
 
-def write_safetensors(file, matrix):
-    tensor = dict(dtype="F32", shape=matrix.shape, data_offsets=[0, matrix.nbytes])
-    header = json.dumps(dict(vectors=tensor)).encode()
+def write_safetensors(file, matrix, dtype="float32", name="vectors", zeros=0):
+    """Write a matrix, followed by rows of zeros, as the tensor `name`."""
+    (V, E), type = matrix.shape, np.dtype(dtype)
+    size = (V + zeros) * E * type.itemsize
+    tensor = dict(dtype=f"F{8 * type.itemsize}", shape=[V + zeros, E], data_offsets=[0, size])
+    header = json.dumps({name: tensor}).encode()
     header += b" " * (-len(header) % 8)
     file.write(len(header).to_bytes(8, "little") + header)
-    file.write(np.ascontiguousarray(matrix, "<f4").data)
+    write_rows(file, matrix, dtype)
+    file.write(bytes(zeros * E * type.itemsize))
 
 
-def write_tsv(file, matrix):
+def write_rows(file, matrix, dtype):
+    """Write the numbers of a matrix, little-endian; unlike numpy.save, this preserves the cause of an error."""
+    for _, rows in blocks(matrix):
+        file.write(np.ascontiguousarray(rows, np.dtype(dtype).newbyteorder("<")).data)
+
+
+def write_tsv(file, matrix, dtype="float32"):
     for lines in streams.text_blocks([""] * len(matrix), matrix):
         file.write(lines[1:].translate(TABS).replace(b"\n\t", b"\n"))

@@ -5,29 +5,36 @@ import unicodedata
 
 import numpy as np
 
-from tiedtools.vectors.norms import inverse_norms, unit
+from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
+FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
 BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
 
 
 class Candidates:
     """The words that can be answers: the first `restrict` words of `vectors`; None: all words.
 
+    counts  counts of the words of `vectors`, int [V], at least `least` for an answer; None: unknown
+
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
     """
 
-    def __init__(self, vectors, restrict=None):
+    def __init__(self, vectors, restrict=None, counts=None, least=0):
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
-            vectors = type(vectors)(list(index), vectors.matrix[list(index.values())])
-        self.vectors = vectors
+            rows = list(index.values())
+            vectors = type(vectors)(list(index), vectors.matrix[rows])
+            counts = None if counts is None else counts[rows]
+        self.vectors, self.counts = vectors, counts
         self.matrix = vectors.matrix[:restrict]
         # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.
         scale = inverse_norms(self.matrix)
         if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
             self.matrix, scale = unit(self.matrix), scale > 0
         self.scale = scale.astype(np.float32)
+        if counts is not None:
+            self.scale[counts[: len(self.scale)] < least] = np.nan
 
     def __len__(self):
         return len(self.matrix)
@@ -45,7 +52,15 @@ class Candidates:
     def cosines(self, units, part=slice(None)):
         """Return the cosines of n unit vectors with the candidates in the slice `part`, float32 [n, C]."""
         with np.errstate(invalid="ignore"):
-            cosines = units @ self.matrix[part].T
+            matrix = self.matrix[part]
+            cosines = np.empty((len(units), len(matrix)), np.float32)
+            half = matrix.dtype == np.float16
+            for start, rows in blocks(matrix, None if half else matrix.size):
+                out = cosines[:, start : start + len(rows)]
+                if half and len(units) <= FEW:
+                    np.einsum("ne,ve->nv", units, rows, out=out)
+                else:
+                    np.matmul(units, rows.T, out=out)
             cosines *= self.scale[part]
         return cosines
 
@@ -56,6 +71,10 @@ class Candidates:
         """
         scores[[row for row in banned if row < len(self)]] = -np.inf
         return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
+
+    def count(self, word):
+        """Return the count of a word; None: unknown."""
+        return None if self.counts is None else int(self.counts[self.vectors.index[word]])
 
 
 def neighbors(candidates, questions, top=10):

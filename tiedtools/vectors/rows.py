@@ -1,5 +1,6 @@
 """Collect the rows of a vector file, and the lines and rows that cannot be read."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,10 @@ from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.foreign import refuse_foreign
+from tiedtools.vectors.norms import finite_rows
 
 Matrix = np.ndarray[Any, Any]
 
-BLOCK = 1 << 20
 ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # the extent of a problem
 
 
@@ -105,6 +106,11 @@ class Rows:
         place, number  position of the first row: ":" and its line number, or ": row " and its row number
         """
         done = len(self.words)
+        with contextlib.suppress(UnicodeDecodeError):  # all words at once, unless one is invalid
+            decoded = b"\n".join(words).decode().split("\n")
+            if len(decoded) == len(words) and all(decoded):
+                self.words += decoded
+                return
         valid = [self.add_word(word, f"{place}{k}") for k, word in enumerate(words, number)]
         if len(self.words) < done + len(words):
             self.matrix[done : len(self.words)] = numbers[valid]
@@ -135,7 +141,7 @@ class Rows:
         if not words:
             self.problem("", "is empty", "give a file of word vectors", level=FATAL)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.words, self.matrix = words, np.ascontiguousarray(matrix, np.float32)
+            self.words, self.matrix = words, np.ascontiguousarray(matrix, stored_type(matrix))
 
     def result(self) -> tuple[list[Any], Matrix]:
         """Return words and matrix (V, E); report and omit rows with a value that is not finite.
@@ -167,10 +173,6 @@ def not_finite(word: str) -> tuple[str, str]:
     return problem, "if training diverged, lower the learning rate"
 
 
-def finite_rows(matrix: Matrix) -> Matrix:
-    """Return whether all values of each row of a matrix (V, E) are finite, bool (V,)."""
-    finite = np.ones(len(matrix), bool)
-    step = max(1, BLOCK // max(1, matrix.shape[1]))
-    for start in range(0, len(matrix), step):
-        finite[start : start + step] = np.isfinite(matrix[start : start + step]).all(axis=1)
-    return finite
+def stored_type(matrix: Matrix) -> type:
+    """Return the type in which a matrix is held in memory: float16 stays as it is, all other numbers are float32."""
+    return np.float16 if matrix.dtype == np.float16 else np.float32

@@ -19,13 +19,24 @@ class Runs:
     matrix    float16 or float32 [R, V, E], mapped if read from a file
     present   int64 [R, V]: occurrences of each word in the text of each run; a word without any has a random vector
     counts    int64 [V]: occurrences of each word in the whole text
+    whole     float16 or float32 [W, V, E]: runs on the whole text, beside resamples; [0, V, E] if there are none
     training  dict of the settings of training and resampling, `documents`, and `seeds`, the seed of each run
 
     Run k alone is FILE:k, from 1, wherever vectors are read.
     """
 
-    def __init__(self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any]):
+    def __init__(
+        self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any],
+        whole: Matrix | None = None,
+    ):  # fmt: skip
         self.words, self.matrix, self.present, self.counts, self.training = words, matrix, present, counts, training
+        self.whole = matrix[:0] if whole is None else whole
+
+    @property
+    def on_whole_text(self) -> "Runs":
+        """The runs on the whole text, as Runs."""
+        present = np.broadcast_to(self.counts, self.whole.shape[:2])
+        return Runs(self.words, self.whole, present, self.counts, self.training)
 
     @classmethod
     def of_one(cls, vectors: Any) -> "Runs":
@@ -46,7 +57,7 @@ class Runs:
 
     def save(self, file: BinaryIO) -> None:
         """Write all runs to a binary file."""
-        arrays = dict(matrix=self.matrix, present=self.present, counts=self.counts)
+        arrays = dict(matrix=self.matrix, whole=self.whole, present=self.present, counts=self.counts)
         modelfile.save(file, KIND, self.training, self.words, arrays)
 
     @classmethod
@@ -57,13 +68,16 @@ class Runs:
             raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
         words = modelfile.take_words(path, arrays)
         with modelfile.report_corrupt(path):
-            matrix, present, counts = modelfile.mapped(path, "matrix"), arrays["present"], arrays["counts"]
+            matrix, whole = modelfile.mapped(path, "matrix"), modelfile.mapped(path, "whole")
+            present, counts = arrays["present"], arrays["counts"]
             for array, shape in ((present, matrix.shape[:2]), (counts, matrix.shape[1:2])):
                 if array.shape != shape or array.dtype.kind not in "iu" or (array < 0).any():
                     raise ValueError("its counts do not match its vectors")
+            if whole.shape[1:] != matrix.shape[1:] or whole.dtype != matrix.dtype:
+                raise ValueError(f"vectors of shape {whole.shape}, and of {matrix.shape}")
             if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(words) != matrix.shape[1] or not matrix.size:
                 raise ValueError(f"vectors of shape {matrix.shape} for {len(words)} words")
-        return cls(words, matrix, present, counts, header["config"])
+        return cls(words, matrix, present, counts, header["config"], whole)
 
 
 def is_runs(path: str) -> bool:

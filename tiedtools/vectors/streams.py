@@ -22,12 +22,14 @@ from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
-from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, finite_rows, not_finite
+from tiedtools.vectors.norms import blocks, finite_rows
+from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, not_finite
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
 MAX_LINE = 64 * MAX_E
 MAX_WORD = 1 << 22
+LARGEST_HALF = 65520  # numbers from it on are rounded to infinity in float16
 
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -122,42 +124,48 @@ class VectorReader:
         """Read the rest of a text file; `line` is the number of the next line, and V is infinite without a header."""
         from tiedtools.kernels.text.floats import parse_rows  # imported here because compiled code loads slowly
 
+        def parse(block, start=0):
+            """Parse a block from byte `start` up to the first line that the kernel rejects."""
+            most = (len(block) - start) // (2 * E + 2) + 1  # a row has at least 2E + 2 bytes
+            numbers, spans = np.empty((most, E), np.float32), np.empty((most, 2), np.int64)
+            n, stop = parse_rows(numbers, spans, np.frombuffer(block, np.uint8), start, most, E)
+            return block, numbers[:n], [*spans[:n].tolist(), (stop, stop)]
+
         rows, limit, done = self.rows, V, 0
         rows.begin(V, E)
         empty = []  # numbers of empty lines, an error only if a word follows
-        while block := self.whole_lines():
+        for block, numbers, spans in ahead([parse] * available_cores(), iter(self.whole_lines, b"")):
             rows.block(block, line)
-            data = np.frombuffer(block, np.uint8)
-            spans = np.empty((len(block) // (2 * E + 2) + 1, 2), np.int64)  # a row has at least 2E + 2 bytes
-            start = 0
-            while start < len(block):
-                most = min(len(spans), limit - done)
-                numbers = rows.room(most)
-                n, start = parse_rows(numbers, spans, data, start, most, E)
+            while True:
+                n = min(len(numbers), limit - done)
+                start = spans[n][0]
                 odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
                 if n or odd.strip():
                     for number in empty:
                         rows.problem(f":{number}", "is empty", "delete it", "blank line")
                     empty = []
                 # Add the rows that the kernel parsed.
-                rows.add([block[a:b] for a, b in spans[:n].tolist()], numbers[:n], ":", line)
+                room = rows.room(n)
+                room[:] = numbers[:n]
+                rows.add([block[a:b] for a, b in spans[:n]], room, ":", line)
                 line += n
                 done += n
-                # Parse the rejected line, which may be blank, or exceed the header's word count.
                 if not odd:
-                    continue
+                    break
+                # Parse the rejected line, which may be blank, or exceed the header's word count.
                 if not odd.strip():
                     empty.append(line)
                 elif done == limit:
                     if not rows.skip:
                         rows.problem(f":{line}", f"more words than the header's {V}", "correct line 1", level=WHOLE)
                     limit = math.inf
+                    numbers, spans = numbers[n:], spans[n:]
                     continue
                 else:
                     self.add_line(odd, E, line)
                     done += 1
-                start += len(odd)
                 line += 1
+                _, numbers, spans = parse(block, start + len(odd))
         if done != V != math.inf:
             rows.oddity("header", ":1", f"the header gives {V} words, but the file has {done}")
             if done > V:
@@ -272,8 +280,8 @@ def count_numbers(line: bytes) -> int:
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_writable(words: list[str], matrix: Matrix, format: str) -> None:
-    """Raise TiedtoolsError unless a format can represent these words and vectors."""
+def check_writable(words: list[str], matrix: Matrix, format: str, dtype: str = "float32") -> None:
+    """Raise TiedtoolsError unless a format can represent these words and vectors in the type `dtype`."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
     # UTF-8 cannot encode surrogates.
@@ -284,9 +292,12 @@ def check_writable(words: list[str], matrix: Matrix, format: str) -> None:
             if re.search(SPACES, word):
                 problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
             raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
-    if not (finite := finite_rows(matrix)).all():
-        row = int(finite.argmin())
-        raise TiedtoolsError(f"word {row + 1}: {'; '.join(not_finite(words[row]))}")
+    if not (fits := finite_rows(matrix, LARGEST_HALF if dtype == "float16" else np.inf)).all():
+        row = int(fits.argmin())
+        problem = f"{quoted(words[row])} has a value too large for float16; write float32"
+        if not np.isfinite(matrix[row]).all():
+            problem = "; ".join(not_finite(words[row]))
+        raise TiedtoolsError(f"word {row + 1}: {problem}")
 
 
 def write_text(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
@@ -328,14 +339,14 @@ def text_block(words, matrix):
     # Copy, so that the kernel is compiled for one array type, whether mapped, read-only, or strided.
     matrix = np.array(matrix, np.float32, order="C")
     out = np.empty(len(text) + rows * (20 * E + 1), np.uint8)
-    blocks, done = [], 0
+    lines, done = [], 0
     while done < rows:
         done, size = format_rows(out, matrix, text, offsets, done, rows, E)
-        blocks.append(out[:size].tobytes())
+        lines.append(out[:size].tobytes())
         if done < rows:
-            blocks.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
+            lines.append(encoded[done] + b"".join(map(decimals, matrix[done].tolist())) + b"\n")
             done += 1
-    return b"".join(blocks)
+    return b"".join(lines)
 
 
 def decimals(x):
@@ -346,9 +357,7 @@ def decimals(x):
 
 def write_binary(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write word2vec's binary format to a binary file object."""
-    V, E = matrix.shape
-    file.write(b"%d %d\n" % (V, E))
-    step = max(1, BLOCK // (4 * E))
-    for start in range(0, V, step):
-        rows = zip(words[start : start + step], np.asarray(matrix[start : start + step], "<f4"), strict=True)
+    file.write(b"%d %d\n" % matrix.shape)
+    for start, numbers in blocks(matrix):
+        rows = zip(words[start : start + len(numbers)], numbers.astype("<f4", copy=False), strict=True)
         file.write(b"".join(b"%b %b\n" % (word.encode(), row.tobytes()) for word, row in rows))

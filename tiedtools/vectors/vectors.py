@@ -13,13 +13,14 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
+from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import refuse_missing, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, streams
-from tiedtools.vectors.formats import FORMATS, format_by_name
+from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
+from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.rows import Rows
+from tiedtools.vectors.rows import Rows, stored_type
 
 Path = str | os.PathLike[str]
 Matrix = np.ndarray[Any, Any]
@@ -30,16 +31,18 @@ UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name suc
 
 @dataclass(eq=False)
 class Vectors:
-    """Word vectors: `words`, a list of V str, and `matrix` (V, E) float32, whose row r is the vector of words[r].
+    """Word vectors: `words`, a list of V str, and `matrix` (V, E), whose row r is the vector of words[r].
 
-    Words may repeat. Raises ValueError if the sizes differ.
+    The matrix is float32, or float16 if that is its type in a file or array. Words may repeat. Raises ValueError if the
+    sizes differ.
     """
 
     words: list[Any]
     matrix: Matrix
 
     def __post_init__(self) -> None:
-        self.matrix = np.asarray(self.matrix, np.float32)
+        self.matrix = np.asarray(self.matrix)
+        self.matrix = np.asarray(self.matrix, stored_type(self.matrix))
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"{len(self.words)} words do not match a matrix of shape {self.matrix.shape}")
 
@@ -66,9 +69,8 @@ class Vectors:
         return iter(self.words)
 
     def __getitem__(self, word: str) -> Matrix:
-        """Return a view (E,) of the word's vector. Raises KeyError for an unknown word."""
-        vector: Matrix = self.matrix[self.row(word)]
-        return vector
+        """Return the word's vector (E,), float32: a view unless the matrix is float16. Raises KeyError if unknown."""
+        return np.asarray(self.matrix[self.row(word)], np.float32)
 
     def row(self, word: str) -> int:
         """Return the row of a word. Raises KeyError for an unknown word."""
@@ -206,31 +208,35 @@ class Vectors:
         self.write_stream(file, "binary")
 
     def write_stream(self, file: BinaryIO, format: str) -> None:
-        """Write a single-file format to a binary file object."""
+        """Write a format to a binary file object; of a format of two files, the matrix."""
         streams.check_writable(self.words, self.matrix, format)
-        formats.function(FORMATS[format].write)(file, self.words, self.matrix)
+        words = () if FORMATS[format].two_files else (self.words,)
+        imported(FORMATS[format].write)(file, *words, self.matrix)
 
     def write_npy(self, path: Path) -> None:
         """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
         matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
 
-    def write(self, path: Path, format: str | None = None) -> None:
+    def write(self, path: Path, format: str | None = None, dtype: str = "float32") -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
         format  one of FORMATS; None: by extension; text without an extension, or with a number
-                as in glove.6B.50d
+                as in glove.6B.50d; a path that ends in / is a folder for model2vec
+        dtype   "float32" or, in .npy, .safetensors, and model2vec's folders, "float16"
 
         Raises TiedtoolsError, also for another extension, and if a format of two files (see
         tiedtools.vectors.matrixfiles) is to be compressed or written to standard output.
         """
         path = os.fspath(path)
-        format = format_of(path, format)
+        format = format_of(path, format, dtype)
         if FORMATS[format].two_files:
-            matrixfiles.write(path, self.words, self.matrix, format)
+            matrixfiles.write(path, self.words, self.matrix, format, dtype)
+        elif format == FOLDER:
+            staticfolder.write(path, self.words, self.matrix, dtype)
         else:
-            streams.check_writable(self.words, self.matrix, format)
+            streams.check_writable(self.words, self.matrix, format)  # before the file is opened
             with open_packed(path) as file:
-                formats.function(FORMATS[format].write)(file, self.words, self.matrix)
+                self.write_stream(file, format)
 
 
 def as_terms(terms: Terms) -> list[Any]:
@@ -245,10 +251,11 @@ def limits(topn: int, restrict: int | None) -> list[Any]:
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
-def format_of(path: str, format: str | None = None) -> str:
+def format_of(path: str, format: str | None = None, dtype: str = "float32") -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
-    Raises Contradiction if the file would be read as something else, or the extension is unknown.
+    Raises Contradiction if the file would be read as something else, the extension is unknown, or the format has no
+    numbers of type `dtype`.
     """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
@@ -256,17 +263,23 @@ def format_of(path: str, format: str | None = None) -> str:
     stem, compression = split_compression(path)
     extension = os.path.splitext(stem)[1]
     written = formats.extensions()
+    if format is None and format_by_name(path) == FOLDER:
+        format = FOLDER
     if format is None and extension not in written and not UNNAMED.fullmatch(extension):
         raise Contradiction(
             f"{path}: unknown extension {extension}; use {', '.join(written)}, or none for text, or choose `format`"
         )
     format = format or written.get(extension, "text")
     one_of("format", format, FORMATS)
+    one_of("dtype", dtype, DTYPES)
+    if dtype not in FORMATS[format].dtypes:
+        others = ", ".join(name for name, other in FORMATS.items() if dtype in other.dtypes)
+        raise Contradiction(f"`dtype={dtype}`: format {format} has only float32; choose one of {others}")
     two_files = FORMATS[format].two_files
     if compression and two_files:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
     named = format_by_name(path) or format
-    if named != format and not two_files:  # these formats add their extension
+    if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
     return format
 
@@ -276,6 +289,8 @@ def files_read(path: str, format: str | None = None) -> list[str]:
     if model := find_model(path):
         return [model[0]]
     format = format or format_by_name(path)
+    if format == FOLDER:
+        return list(staticfolder.paths(path))
     with contextlib.suppress(TiedtoolsError):  # a .tsv file may contain its words; `read` raises a clearer error
         return [path, matrixfiles.words_of(path, format)] if format and FORMATS[format].two_files else [path]
     return [path]
@@ -283,6 +298,8 @@ def files_read(path: str, format: str | None = None) -> list[str]:
 
 def file_written(path: str, format: str) -> str:
     """Return the path to which `Vectors.write` writes vectors. Raises Contradiction for a name without a file."""
+    if format == FOLDER:
+        return os.path.join(path, "model.safetensors")
     return matrixfiles.paths(path, format)[0] if FORMATS[format].two_files else path
 
 
@@ -291,10 +308,15 @@ def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
     refuse_missing([file for path in paths for file in files_read(path, format)])
 
 
-def refuse_name(path: str | None) -> None:
-    """Raise Contradiction if vectors written to `path` as text or binary would be read as another format."""
+def trained_format(path: str | None, binary: bool = False, two_files: bool = True) -> str:
+    """Return the format in which a run writes vectors to `path`: by extension, else text or binary.
+
+    Raises Contradiction for the name of a model or of a folder, and of a format of two files unless `two_files`.
+    """
     extension = os.path.splitext(path or "")[1]
-    if extension == ".npz" or format_by_name(path or ""):
+    format = format_by_name(path or "") or ("binary" if binary else "text")
+    if extension == ".npz" or format == FOLDER or FORMATS[format].two_files and not two_files:
         models = "choose another name, .npz is for models"
         other = models if extension == ".npz" else "use `tiedtools convert` for that format"
-        raise Contradiction(f"`output` {path}: would be read as {extension}, but is text or binary; {other}")
+        raise Contradiction(f"`output` {path}: would be read as {extension or format}; {other}")
+    return format

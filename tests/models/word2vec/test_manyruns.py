@@ -44,7 +44,17 @@ def test_samples_of_documents_have_their_counts(tmp_path):
     assert 0.05 < np.mean(runs.present[:, rare] == 0) < 0.5
     shuffled = trained(tmp_path, resample="shuffle")
     assert (shuffled.present == shuffled.counts).all()
-    assert not np.array_equal(shuffled.matrix[0], shuffled.matrix[1])
+    assert not np.array_equal(shuffled.matrix[0], shuffled.matrix[1]) and not len(shuffled.whole)
+
+
+def test_runs_on_the_whole_text_are_single_runs(tmp_path):
+    """They have further seeds, and are the means of the intervals."""
+    runs = trained(tmp_path, runs=5)
+    assert len(runs.whole) == 3
+    for k, (words, matrix) in enumerate(runs.on_whole_text):
+        vectors = tt.Word2Vec(**SMALL, threads=1, seed=6 + k).fit(SENTENCES).vectors
+        assert words == vectors.words
+        np.testing.assert_array_equal(matrix, vectors.matrix.astype(np.float16))
 
 
 def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
@@ -53,7 +63,7 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
     whole = trained(tmp_path, "whole", settings, runs=20)
     model = tt.Word2Vec(**settings)
     files = dict(output=tmp_path / "part.runs", checkpoint=tmp_path / "checkpoint")
-    model.fit(SENTENCES, runs=20, on_epoch=lambda figures: figures["run"] < 2, **files)
+    model.fit(SENTENCES, runs=20, on_epoch=lambda figures: figures["run"] < 6, **files)
     part = Runs.read(str(tmp_path / "part.runs"))
     assert 2 <= len(part) < 20
     np.testing.assert_array_equal(part.matrix, whole.matrix[: len(part)])

@@ -4,11 +4,11 @@ A tile register holds 16 rows of 64 bytes. One instruction adds to 16 x 16 sums 
 16 x 16 pairs: 16 times as many operations per cycle as float32 vectors. The pairs of bfloat16.py are in the order that
 the instruction needs, so tiles are loaded from packed operands without another copy.
 
-Of the eight registers, four hold a block of C, two tiles of G and B, and two those at the end of a sum whose length is
-not a multiple of 16 pairs. Blocks are 2 x 2 tiles, so that each tile that is loaded serves two products, or 1 x 4 if C
-has one row of tiles. Fewer rows take less time, so all tiles have as many as needed to cover C evenly: 20 rows are 2
-tiles of 10. If this number does not divide that of C's rows, the last tile overlaps the one above, and
-both compute the shared rows. Rows of G and B that do not start on a cache line take up to four times as long to load.
+Of the eight registers, four hold a block of C, two tiles of G and B, and two the tiles at the end of a sum whose length
+is not a multiple of 16 pairs. Blocks are 2 x 2 tiles, so that each tile that is loaded serves two products, or 1 x 4 if
+C has one row of tiles. Fewer rows take less time, so all tiles have as many as needed to cover C evenly: 20 rows are 2
+tiles of 10. If the rows of C are not a multiple of this number, the last tile overlaps the one above, and both compute
+the shared rows. Rows of G and B that do not start on a cache line take up to four times as long to load.
 """
 
 from llvmlite import ir
@@ -23,7 +23,7 @@ SIDE, BYTES = 16, 64  # rows of a tile, and bytes per row
 DOWN, SUMS = 2, 4  # rows of tiles of a block of C, at most, and all its tiles
 BLOCKS = (1, 1), (1, SUMS), (2, 1), (2, SUMS // 2)  # down, across
 G_TILE, B_TILE, G_LAST, B_LAST = range(SUMS, SUMS + 4)
-DEPTH = 128  # pairs summed at a time: those of G's and B's part of a block fit the L1 cache
+DEPTH = 128  # pairs summed at a time: the parts of G and B for one block fit the L1 cache
 PANEL = 1 << 18  # pairs of B that fit the L2 cache
 I8, I64 = ir.IntType(8), ir.IntType(64)
 
@@ -47,7 +47,7 @@ def intrinsic_of(types, emit):
 
 @intrinsic
 def configure(typingctx, rows, last):
-    """Set the sizes of all tiles: `rows` rows in those of C and G, and `last` pairs at the end of a sum."""
+    """Set the sizes of all tiles: `rows` rows for C and G, and `last` pairs at the end of a sum."""
 
     def emit(context, builder, signature, args):
         rows, last = (builder.trunc(arg, I8) for arg in args)
@@ -154,7 +154,7 @@ def scratch(typingctx, G):
 
 @jit
 def product(C, G, B, accumulate):
-    """C = G B, or C += G B if `accumulate`: see product.py. G and B are pairs; their rows or those of G^T adjoin."""
+    """C = G B, or C += G B if `accumulate`: see product.py. G and B are pairs; rows of B, and of G or G^T, adjoin."""
     (M, K), N = G.shape, C.shape[1]
     if M == 0:  # tiles of no rows are invalid
         return

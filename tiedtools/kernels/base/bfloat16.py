@@ -1,9 +1,11 @@
 """Packing of matrices as pairs of bfloat16 (the upper half of a float32), the operand format of tiles.py.
 
 A product C = G B sums over rows of G and columns of B, two bfloat16 terms at a time: `left` packs adjacent elements of
-a row of G into one uint32, `right` adjacent elements of a column of B. left(X^T) is the transpose of right(X).
-If `packed` is None, operands stay float32, so that one kernel serves both precisions. They also do if it is an empty
-array, but then have the type of pairs, so that the kernel need not be compiled twice: their item size is UNPACKED.
+a row of G into one uint32, and `right` adjacent elements of a column of B. left(X^T) is the transpose of right(X).
+
+If `packed` is None, operands stay float32, so that one kernel serves both precisions. If `packed` is an empty array,
+operands also stay float32, but have the type of pairs and the item size UNPACKED, so that a kernel used with and
+without bfloat16 is compiled only once.
 """
 
 import numpy as np
@@ -19,9 +21,10 @@ HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
 
 
 @intrinsic
-def contiguous(typingctx, row):
-    """Declare a one-dimensional array contiguous, so that the compiler vectorizes loops over it."""
-    return row.copy(layout="C")(row), lambda context, builder, signature, args: args[0]
+def contiguous(typingctx, *rows):
+    """Declare one-dimensional arrays contiguous, so that the compiler vectorizes loops over them; returns a tuple."""
+    signature = types.Tuple([row.copy(layout="C") for row in rows])(types.StarArgTuple.from_types(rows))
+    return signature, lambda context, builder, signature, args: args[0]
 
 
 @jit
@@ -42,7 +45,7 @@ def pair_along(packed, at, G):
     """Pack adjacent elements of the rows of G; an odd last column is paired with 0."""
     M, K = G.shape
     for i in range(M):
-        to, row = contiguous(packed[at[0] + i, at[1] :]), contiguous(G[i])
+        to, row = contiguous(packed[at[0] + i, at[1] :], G[i])
         for k in range(K // 2):
             to[k] = pair(row[2 * k], row[2 * k + 1])
         if K % 2:
@@ -54,11 +57,11 @@ def pair_down(packed, at, B):
     """Pack adjacent elements of the columns of B; an odd last row is paired with 0."""
     K, N = B.shape
     for k in range(K // 2):
-        to, row, below = contiguous(packed[at[0] + k, at[1] :]), contiguous(B[2 * k]), contiguous(B[2 * k + 1])
+        to, row, below = contiguous(packed[at[0] + k, at[1] :], B[2 * k], B[2 * k + 1])
         for j in range(N):
             to[j] = pair(row[j], below[j])
     if K % 2:
-        to, row = contiguous(packed[at[0] + K // 2, at[1] :]), contiguous(B[K - 1])
+        to, row = contiguous(packed[at[0] + K // 2, at[1] :], B[K - 1])
         for j in range(N):
             to[j] = pair(row[j], 0)
 
@@ -115,13 +118,13 @@ def operand(pack, halved):
 
 @intrinsic
 def left(typingctx, packed, at, G):
-    """Pack G [M, K] into `packed` at (row, column) `at`; returns that view [M, ceil(K / 2)]. None: returns G."""
+    """Pack G [M, K] into `packed` at (row, column) `at`; returns this view [M, ceil(K / 2)]. None: returns G."""
     return operand(pair_along, 1)(typingctx, packed, at, G)
 
 
 @intrinsic
 def right(typingctx, packed, at, B):
-    """Pack B [K, N] into `packed` at (row, column) `at`; returns that view [ceil(K / 2), N]. None: returns B."""
+    """Pack B [K, N] into `packed` at (row, column) `at`; returns this view [ceil(K / 2), N]. None: returns B."""
     return operand(pair_down, 0)(typingctx, packed, at, B)
 
 

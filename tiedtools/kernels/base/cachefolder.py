@@ -39,14 +39,14 @@ def sources(folder, prefix=""):
 
 
 def changed():
-    """Return whether a kernel's source has changed in this process's lifetime, such as by an upgrade."""
+    """Return whether a kernel's source has changed since this process started, for example by an upgrade."""
     return digest.__wrapped__() != digest()
 
 
 def parents():
     """Yield folders in which folder() may create its folder, in order of preference, each with whether it is private.
 
-    They are never in the package's own folder: files that pip did not install survive `pip uninstall`.
+    They are never in the package's folder: files that pip did not install survive `pip uninstall`.
     """
     if numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR, which users may share
         yield Path(numba.config.CACHE_DIR, "tiedtools"), False

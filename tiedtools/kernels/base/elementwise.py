@@ -4,6 +4,7 @@ import numpy as np
 
 from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.barrier import partition
+from tiedtools.kernels.base.bfloat16 import contiguous
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import GOLDEN, U32, mix
 from tiedtools.kernels.base.tiles import VECTOR, strided, transpose_tile
@@ -50,23 +51,23 @@ def draw_mask(worker, mask, drop, seed):
     """Draw an inverted-dropout mask [N]: 0 with probability `drop`, otherwise 1 / (1 - drop)."""
     begin, end = partition(worker, mask.size)
     limit = np.uint64(drop / SCALE)
-    kept, own = mask.dtype.type(1 / (1 - drop)), mask[begin:end]
-    for k in range(own.size):
+    scale, part = mask.dtype.type(1 / (1 - drop)), mask[begin:end]
+    for k in range(part.size):
         bits = mix(seed + np.uint64(begin + k + 1) * GOLDEN)
-        own[k] = 0 if bits >> U32 < limit else kept
+        part[k] = 0 if bits >> U32 < limit else scale
 
 
 @jit
 def draw_word_mask(worker, mask, ids, drop, seed, same):
-    """Draw a mask [T, B, 1] as `draw_mask`, with one value per word type and sequence or, if `same`, per word type."""
+    """Draw a mask [T, B, 1] like `draw_mask`: one value per word type and sequence or, if `same`, per word type."""
     begin, end = partition(worker, ids.shape[0])
     limit = np.uint64(drop / SCALE)
-    kept = mask.dtype.type(1 / (1 - drop))
+    scale = mask.dtype.type(1 / (1 - drop))
     for t in range(begin, end):
         for b in range(ids.shape[1]):
             sequence = mix(seed + np.uint64(0 if same else b + 1) * GOLDEN)
             bits = mix(sequence + np.uint64(ids[t, b] + 1) * GOLDEN)
-            mask[t, b, 0] = 0 if bits >> U32 < limit else kept
+            mask[t, b, 0] = 0 if bits >> U32 < limit else scale
 
 
 @jit
@@ -113,7 +114,7 @@ def gather_rows(worker, Y, table, ids):
 
 @jit
 def add_to_rows(worker, table, dY, ids):
-    """table[ids[k]] += dY[k]; threads own columns, because `ids` may repeat a row."""
+    """table[ids[k]] += dY[k]. Threads divide the columns, because `ids` may repeat a row."""
     begin, end = partition(worker, table.shape[1], LINE)
     for k in range(ids.size):
         row, dy = table[ids[k], begin:end], dY[k, begin:end]
@@ -137,8 +138,14 @@ def normalize_rows(worker, X):
 
 @jit
 def through_tanh(worker, dY, Y):
-    """dY = dY (1 - Y^2): the gradient before the tanh that gave Y.        dY, Y  [N]"""
+    """dY = dY (1 - Y^2): the gradient with respect to x of Y = tanh(x).        dY, Y  [N]"""
     begin, end = partition(worker, Y.size, LINE)
-    dy, y = dY[begin:end], Y[begin:end]
-    for k in range(y.size):
-        dy[k] *= 1 - y[k] * y[k]
+    tanh_gradient(dY[begin:end], dY[begin:end], Y[begin:end])
+
+
+@jit
+def tanh_gradient(dx, dy, y):
+    """dx = dy (1 - y^2), the gradient with respect to x of y = tanh(x); dx may be dy."""
+    dx, dy, y = contiguous(dx, dy, y)
+    for j in range(y.size):
+        dx[j] = dy[j] * (1 - y[j] * y[j])

@@ -57,7 +57,7 @@ def jit(function=None, *, relaxed=False):
 
 
 def plain(function, options):
-    """Compile `function` with Numba's own cache, in a folder that also depends on the path of the source file."""
+    """Compile `function` with Numba's cache, in a folder that also depends on the path of the source file."""
     kernel = numba.njit(**options)(function)
     if path := folder():
         chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(path)
@@ -81,7 +81,7 @@ class Locator:
         if not folder():
             return None
         try:
-            # digest() includes the kernels of the package, but not kernels elsewhere, such as those of tests.
+            # digest() includes the kernels of the package, but not kernels elsewhere, for example in tests.
             inside = os.path.dirname(os.path.dirname(file)) == KERNELS
             stamp = os.path.relpath(file, KERNELS) if inside else hashlib.sha256(Path(file).read_bytes()).hexdigest()
         except OSError:
@@ -120,7 +120,7 @@ class Cache(FunctionCache):
         self._cache_file = Files(self.cache_path, self._impl.filename_base + name, digest())
 
     def load_overload(self, sig, target_context):
-        # Numba's own method first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB per run.
+        # Numba's method first imports all that it can compile, and compiles its runtime: 0.17 s and 50 MB per run.
         try:
             return self._load_overload(sig, target_context)
         except Exception:  # anything pickle raises for a corrupt or outdated file
@@ -129,12 +129,12 @@ class Cache(FunctionCache):
             return None
 
     def save_overload(self, sig, data):
-        with contextlib.suppress(OSError):  # such as a full disk: the kernel runs without being cached
+        with contextlib.suppress(OSError):  # for example, a full disk: the kernel runs without being cached
             if not changed():
                 super().save_overload(sig, data)
 
     def _index_key(self, sig, codegen):
-        # Numba itself detects only changes in the kernel's own file.
+        # Numba itself detects only changes in the kernel's file.
         stamp = self._impl.locator.get_source_stamp()
         return *super()._index_key(sig, codegen), digest(), stamp, int(numba.config.OPT), AMX
 

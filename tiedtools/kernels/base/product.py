@@ -1,4 +1,4 @@
-"""Matrix products of any size, built from the tiles of tiles.py.
+"""Matrix products of any size, built from the tiles of tiles.py, and the preparation of their operands by a team.
 
 Tiles have 2 or 3 rows until the number of remaining rows is a multiple of TALL, then TALL rows; each element of B that
 is loaded is used for all rows of a tile. B is processed in panels that fit the L2 cache, and large matrices are read
@@ -11,7 +11,8 @@ from numba.extending import intrinsic
 
 from tiedtools.kernels.base import amx, shared
 from tiedtools.kernels.base.barrier import partition
-from tiedtools.kernels.base.bfloat16 import UNPACKED, retyped
+from tiedtools.kernels.base.bfloat16 import UNPACKED, retyped, right
+from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.features import AMX
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.tiles import ROWS, TALL, VECTOR, WIDE, combine_tiles, strided
@@ -62,6 +63,21 @@ def part(worker, C):
         return 0, M, first, last
     begin, end = partition(worker, M, ROWS)
     return begin, end, 0, N
+
+
+@jit
+def pack_down(worker, packed, B):
+    """Pack this thread's rows of B [K, N] down columns as bfloat16; see `right`. `sync` before a product reads them."""
+    begin, end = partition(worker, B.shape[0], 2)
+    right(packed, (begin // 2, 0), B[begin:end])
+
+
+@jit
+def transpose_down(worker, At, packed, A, n):
+    """Transpose this thread's part of n columns of A [M, >= n] into At [n, M], and pack it like `pack_down`."""
+    begin, end = partition(worker, n, 2)
+    transpose(At[begin:end], A[:, begin:end])
+    right(packed, (begin // 2, 0), At[begin:end])
 
 
 @jit

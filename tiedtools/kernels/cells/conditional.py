@@ -2,108 +2,107 @@
 
     s'_t = GRU1(y_{t-1}, s_{t-1})        k_t = attention of s'_t W_s        s_t = GRU2(k_t, s'_t)
 
-The biases of GRU1 are in its inputs, those of GRU2 in the state's part, so that r multiplies that of c. See gated.py
-for a GRU and attention.py for attention. A thread owns sentences and computes all of their steps. Rows of arrays with
-T * B rows are (step, sentence).
+The biases of GRU1 are added to its inputs, and the biases of GRU2 to the terms of its state, so that r multiplies the
+bias of c. See gated.py for a GRU and attention.py for attention. A thread computes all steps of some sentences. Rows of
+arrays with T * B rows are (step, sentence).
 """
 
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import part as share
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, part, product, transpose_down
 from tiedtools.kernels.base.scalar import tanh
 from tiedtools.kernels.cells.attention import attend, attend_back
-from tiedtools.kernels.cells.gated import GATES, activate, deactivate, pack, pack_transposed
+from tiedtools.kernels.cells.gated import GATES, activate, deactivate
 from tiedtools.kernels.output import linear
 
 
 class Steps(NamedTuple):
-    """What each step computes.
+    """What each step computes, for the gradient."""
 
-    S       [(T + 1) * B, n], s_{t-1}: block 0 is the start        S1  [T * B, n], s'
-    K       [T * B, 2n], contexts        alpha  [T * B, words]        A  [T * B, 2n], s' W_s
-    G1, G2  [T * B, 3n], gates; G1 holds the inputs' part, with bias        Q1, Q2  [T * B, n]
-    """
-
-    S: np.ndarray
-    S1: np.ndarray
-    K: np.ndarray
-    alpha: np.ndarray
-    A: np.ndarray
-    G1: np.ndarray
-    Q1: np.ndarray
-    G2: np.ndarray
-    Q2: np.ndarray
+    S: Any  # [(T + 1) * B, n], s_{t-1}: block 0 is the start
+    S1: Any  # [T * B, n], s'
+    K: Any  # [T * B, 2n], contexts
+    alpha: Any  # [T * B, words]
+    A: Any  # [T * B, 2n], s' W_s
+    G1: Any  # [T * B, 3n]: before the forward pass, the inputs' term of the gates of GRU1, with bias; then the gates
+    Q1: Any  # [T * B, n]
+    G2: Any  # [T * B, 3n], gates of GRU2
+    Q2: Any  # [T * B, n]
 
 
 class Weights(NamedTuple):
-    """U1, U2  [n, 3n], of the states in the two GRUs        Ws  [n, 2n]        Wk  [2n, 3n], of contexts in GRU2"""
-
-    U1: np.ndarray
-    Ws: np.ndarray
-    Wk: np.ndarray
-    U2: np.ndarray
+    U1: Any  # [n, 3n], of the state in GRU1
+    Ws: Any  # [n, 2n]
+    Wk: Any  # [2n, 3n], of contexts in GRU2
+    U2: Any  # [n, 3n], of the state in GRU2
 
 
-class Source(NamedTuple):
-    """The encoded sentences: see attention.py.
+class Gradients(NamedTuple):
+    dC: Any  # like C and P of attention.Source
+    dP: Any
+    dv: Any  # [threads, 2n]: each thread's part
+    dZ1: Any  # [T * B, 3n], set to the gradients of the state's terms of the gates
+    dZ2: Any
+    dS: Any  # [(T + 1) * B, n]: the gradients of S from other layers, to which all others are added
+    dK: Any  # [T * B, 2n]: the same for K
 
-    C, P     [words * sentences, 2n]
-    lengths  int32 [sentences], their numbers of words        rows  int32 [B], the sentence of each row of the batch
-    """
 
-    C: np.ndarray
-    P: np.ndarray
-    lengths: np.ndarray
-    rows: np.ndarray
+class Scratch(NamedTuple):
+    """Scratch of the backward pass."""
+
+    d: Any  # [B, n]
+    terms: Any  # [threads, 3, at least 2n and words]
+    transposed: Weights  # each weight matrix transposed
+    bf16: Any  # dZ [B, 3n] and dA [B, 2n] packed along rows, and `transposed` down: see bfloat16.py
 
 
 @jit
-def forward(worker, steps, sums, bf16, source, weights, b2, v, n):
-    """Forward pass from block 0 of S and x in G1.        b2  [3n], biases of GRU2        v  [2n]
+def forward(worker, steps, scratch, source, weights, b2, v, n):
+    """Forward pass from block 0 of S and the inputs in G1.        b2  [3n], biases of GRU2        v  [2n]
 
-    sums  [B, 3n]: scratch        bf16  scratch for states [B, n] and contexts [B, 2n] along rows, and Weights down
+    source   attention.Source
+    scratch  ([B, 3n], bfloat16 operands: states [B, n] and contexts [B, 2n] along rows, and Weights down)
     """
     S, S1, K, alpha, A, G1, Q1, G2, Q2 = steps
     U1, Ws, Wk, U2 = weights
-    C, P, lengths, rows = source
-    s_along, k_along, u1, ws, wk, u2 = bf16
+    sums, (s_along, k_along, u1, ws, wk, u2) = scratch
+    rows = source.rows
     B, width, size = rows.size, 2 * n, GATES * n
     for packed, W in ((u1, U1), (ws, Ws), (wk, Wk), (u2, U2)):
-        pack(worker, packed, W)
+        pack_down(worker, packed, W)
     sync(worker)
     first, last = partition(worker, B)
-    own = sums[first:last]
+    z = sums[first:last]
     for row in range(0, G1.shape[0], B):
+        # GRU1.
         a, b = row + first, row + last
-        product(own, left(s_along, (first, 0), S[a:b, :n]), paired(u1, U1), False)
+        product(z, left(s_along, (first, 0), S[a:b, :n]), paired(u1, U1), False)
         for s in range(first, last):
             activate(S1[row + s], G1[row + s], Q1[row + s], sums[s], S[row + s], n)
+        # Attention.
         states = left(s_along, (first, 0), S1[a:b, :n])
         product(A[a:b], states, paired(ws, Ws), False)
         for s in range(first, last):
-            k = rows[s]
-            attend(K[row + s], alpha[row + s], P, C, A[row + s], v, k, lengths.size, lengths[k], width)
+            attend(K[row + s], alpha[row + s], A[row + s], v, source, rows[s], width)
+        # GRU2.
         product(G2[a:b], left(k_along, (first, 0), K[a:b, :width]), paired(wk, Wk), False)
         for s in range(first, last):
             for j in range(size):
                 sums[s, j] = b2[j]
-        product(own, states, paired(u2, U2), True)
+        product(z, states, paired(u2, U2), True)
         for s in range(first, last):
             activate(S[row + B + s], G2[row + s], Q2[row + s], sums[s], S1[row + s], n)
 
 
 @jit(relaxed=True)
 def readout(worker, state, word, context):
-    """Q = tanh(S W_1 + Y W_2 + K W_3 + b).        Each part: the arguments of linear.forward; the first is set to Q."""
-    for part in state, word, context:
-        linear.forward(worker, *part)
-    begin, end, first, last = share(worker, state[0])
+    """Q = tanh(S W_1 + Y W_2 + K W_3 + b).        state, word, context  arguments of linear.forward"""
+    for term in state, word, context:
+        linear.forward(worker, *term)
+    begin, end, first, last = part(worker, state[0])
     for k in range(begin, end):
         q, y, c = state[0][k, first:last], word[0][k, first:last], context[0][k, first:last]
         for j in range(q.size):
@@ -111,34 +110,24 @@ def readout(worker, state, word, context):
 
 
 @jit
-def backward(worker, dC, dP, dv, dZ1, dZ2, dS, dK, scratch, bf16, steps, source, weights, transposed, v, n):
-    """Gradients of `forward`, for rows = 0 .. B - 1; also sets G1 and G2 to those of x, and A to that of s' W_s.
-
-    dC, dP    like C and P        dv  [threads, 2n]: each thread's part
-    dZ1, dZ2  [T * B, 3n], set to the gradients of the states' parts of the gates
-    dS        [(T + 1) * B, n], gradients of S from elsewhere; the rest is added
-    dK        [T * B, 2n], gradients of K from elsewhere; the rest is added
-    scratch   (d  [B, n], terms  [threads, 3, at least 2n and words])
-    bf16      scratch for dZ [B, 3n] and dA [B, 2n] along rows, and `transposed` down
-    transposed  Weights, each transposed: scratch
-    """
+def backward(worker, gradients, scratch, steps, source, weights, v, n):
+    """Gradients of `forward`, for rows = 0 .. B - 1. G1, G2, A become the gradients of their inputs."""
     S, S1, K, alpha, A, G1, Q1, G2, Q2 = steps
-    C, P, lengths, rows = source
-    d, terms = scratch
-    U1T, WsT, WkT, U2T = transposed
-    z_along, a_along, u1, ws, wk, u2 = bf16
-    B, width, size = rows.size, 2 * n, GATES * n
-    pack_transposed(worker, U1T, u1, weights.U1, size)
-    pack_transposed(worker, WsT, ws, weights.Ws, width)
-    pack_transposed(worker, WkT, wk, weights.Wk, size)
-    pack_transposed(worker, U2T, u2, weights.U2, size)
+    dC, dP, dv, dZ1, dZ2, dS, dK = gradients
+    d, terms, (U1T, WsT, WkT, U2T), (z_along, a_along, u1, ws, wk, u2) = scratch
+    B, width, size = source.rows.size, 2 * n, GATES * n
+    transpose_down(worker, U1T, u1, weights.U1, size)
+    transpose_down(worker, WsT, ws, weights.Ws, width)
+    transpose_down(worker, WkT, wk, weights.Wk, size)
+    transpose_down(worker, U2T, u2, weights.U2, size)
     sync(worker)
     first, last = partition(worker, B)
-    de, terms, dv = terms[worker[0], 0], terms[worker[0], 1:], dv[worker[0]]
+    terms, dv = terms[worker[0]], dv[worker[0]]
     dv[:] = 0
     for row in range(0, dP.shape[0], B):
         dP[row + first : row + last] = 0
     for row in range(G1.shape[0] - B, -1, -B):
+        # GRU2: d becomes the gradient of s'.
         a, b = row + first, row + last
         for s in range(first, last):
             ds, now = d[s], dS[row + B + s]
@@ -147,12 +136,11 @@ def backward(worker, dC, dP, dv, dZ1, dZ2, dS, dK, scratch, bf16, steps, source,
             deactivate(dZ2[row + s], ds, G2[row + s], Q2[row + s], S1[row + s], n)
         product(dK[a:b], left(z_along, (first, 0), G2[a:b, :size]), paired(wk, WkT), True)
         product(d[first:last], left(z_along, (first, 0), dZ2[a:b, :size]), paired(u2, U2T), True)
+        # Attention.
         for s in range(first, last):
-            attend_back(
-                A[row + s], dP, dv, de, terms, dK[row + s], alpha[row + s], P, C, A[row + s], v, s, B, lengths[s],
-                width,
-            )  # fmt: skip
+            attend_back(A[row + s], dP, dv, terms, dK[row + s], alpha[row + s], v, source, s, width)
         product(d[first:last], left(a_along, (first, 0), A[a:b, :width]), paired(ws, WsT), True)
+        # GRU1: d becomes the gradient of s_{t-1}.
         for s in range(first, last):
             deactivate(dZ1[row + s], d[s], G1[row + s], Q1[row + s], S[row + s], n)
         product(d[first:last], left(z_along, (first, 0), dZ1[a:b, :size]), paired(u1, U1T), True)

@@ -1,18 +1,19 @@
 """One step of a gated recurrent unit for one sentence, and a GRU over the sentences of a batch.
 
-With the inputs' part x and the state's part z of the gates r, u, c, in this order in all arrays,
+With the terms of the inputs, x, and of the state, z, of the gates r, u, c, in this order in all arrays,
 
     r, u = sigmoid(x + z)        q = z_c        c = tanh(x_c + r q)        h_t = u h_{t-1} + (1 - u) c
 
-as in DL4MT. Unlike in gru.py, where each thread owns units and all wait for each other at each step, a thread owns
-sentences, all of whose steps it computes alone. Rows are (step, sentence).
+as in DL4MT. A thread computes all steps of some sentences; in gru.py, it computes some units, and all threads wait for
+each other at each step. Rows are (step, sentence).
 """
 
+from typing import Any, NamedTuple
+
 from tiedtools.kernels.base.barrier import partition, sync
-from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import transpose
+from tiedtools.kernels.base.bfloat16 import left, paired
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import sigmoid, tanh
 
 GATES = 3
@@ -34,7 +35,7 @@ def activate(h, gates, q, z, before, n):
 
 @jit(relaxed=True)
 def deactivate(dz, dh, gates, q, before, n):
-    """Set dh, the gradient of h_t, to its part for h_{t-1} that flows past the gates; gates to dx, and dz [3n]."""
+    """Compute the gradients dz [3n] and, in place of the gates, dx; dh becomes what flows to h_{t-1} without z."""
     r, u, c, dr, du, dc = gates[:n], gates[n : 2 * n], gates[2 * n :], dz[:n], dz[n : 2 * n], dz[2 * n :]
     for j in range(n):
         dc[j] = dh[j] * (1 - u[j]) * (1 - c[j] * c[j])
@@ -52,38 +53,31 @@ def deactivate(dz, dh, gates, q, before, n):
         gates[j] = dz[j]
 
 
-@jit
-def pack(worker, packed, W):
-    """This thread's part of packing a weight matrix down columns, before a `sync`."""
-    begin, end = partition(worker, W.shape[0], 2)
-    right(packed, (begin // 2, 0), W[begin:end])
+class Steps(NamedTuple):
+    """What each step of a GRU over sentences computes, for the gradient."""
+
+    G: Any  # [T * B, 3n]: the inputs' term x of the gates; set to r, u, c
+    Q: Any  # [T * B, n]
+    H: Any  # [(T + 1) * B, n], the states: the first is 0, in block 0, or in block T if `reverse`
 
 
 @jit
-def pack_transposed(worker, WT, packed, W, columns):
-    """This thread's part of W^T [columns, n], also packed down columns, before a `sync`."""
-    begin, end = partition(worker, columns, 2)
-    transpose(WT[begin:end], W[:, begin:end])
-    right(packed, (begin // 2, 0), WT[begin:end])
-
-
-@jit
-def forward(worker, Y, G, Q, H, sums, bf16, W, lengths, n, column, reverse):
+def forward(worker, Y, steps, scratch, W, lengths, n, reverse):
     """A GRU over sentences of `lengths`, int32 [B], whose padding copies the state; `reverse`: from their last word on.
 
-    Y        [T * B, ...], columns from `column` on are set to h_t, 0 in the padding
-    G        [T * B, 3n], x; set to r, u, c        Q  [T * B, n]        W  [n, 3n], the state's weights
-    H        [(T + 1) * B, n], set to the states: the first is 0, in block 0, or in block T if `reverse`
-    sums     [B, 3n]: scratch        bf16  scratch for a step of H packed along rows, and W down
+    Y        [T * B, ...], columns from 0 or, if `reverse`, from n on are set to h_t, 0 in the padding
+    W        [n, 3n], the state's weights
+    scratch  ([B, 3n], bfloat16 operands: a step of H packed along rows, W down)
     """
-    h_along, w_down = bf16
+    G, Q, H = steps
+    sums, (h_along, w_down) = scratch
     B = lengths.size
     T = G.shape[0] // B
-    pack(worker, w_down, W)
+    pack_down(worker, w_down, W)
     sync(worker)
     weights = paired(w_down, W)
     first, last = partition(worker, B)
-    start = (T if reverse else 0) * B
+    start, column = (T * B, n) if reverse else (0, 0)
     H[start + first : start + last] = 0
     for i in range(T):
         row = (T - 1 - i if reverse else i) * B
@@ -102,20 +96,21 @@ def forward(worker, Y, G, Q, H, sums, bf16, W, lengths, n, column, reverse):
 
 
 @jit
-def backward(worker, G, dZ, dH, WT, bf16, dY, Q, H, W, lengths, n, column, reverse):
-    """Gradients of `forward`: G, r, u, c, becomes that of x; dZ [T * B, 3n] is set to that of the state's part.
+def backward(worker, dZ, scratch, dY, steps, W, lengths, n, reverse):
+    """Gradients of `forward`, with dY [T * B, ...]: G becomes dx, and dZ [T * B, 3n] is set to dz.
 
-    dY       gradient of Y        WT  [3n, n], dH  [B, n]: scratch
-    bf16     scratch for a step of dZ packed along rows, and W^T down
+    scratch  ([B, n], W^T [3n, n], bfloat16 operands: a step of dZ packed along rows, W^T down)
     """
-    z_along, wt_down = bf16
+    G, Q, H = steps
+    dH, WT, (z_along, wt_down) = scratch
     B = lengths.size
     T, size = G.shape[0] // B, GATES * n
-    pack_transposed(worker, WT, wt_down, W, size)
+    transpose_down(worker, WT, wt_down, W, size)
     sync(worker)
     weights = paired(wt_down, WT)
     first, last = partition(worker, B)
     dH[first:last] = 0
+    column = n if reverse else 0
     for i in range(T):
         row = (i if reverse else T - 1 - i) * B
         old = row + B if reverse else row

@@ -1,23 +1,220 @@
-"""What the kernels of recurrent cells share: products with W_x and W_h, masks, and the gradients of both.
+"""The recurrent layer over T steps of B sequences, and its gradient: the same for all cells but for their activations.
 
-Rows are (step, sequence); columns of weights are (gate, unit). Each thread owns all gates of some units, whose number
-is a multiple of the `lanes` of a vector register. It copies their columns of W_h once into n_panels panels, each as
-wide as a tile, in the order in which the tiles read them. Odd steps read the panels from last to first: those read
-last in the step before are still in the cache.
+A cell is a module with a NamedTuple of its states, whose first fields are G and H, and two kernels:
 
-h_{t-1} may be masked before W_h: not at all, by one mask, or by one per gate. x_t is given once, or masked per gate.
+    activate(states, sums, b, row, before, after, units, n)
+        Compute gates and states of one micro-step from G, which holds x_t W_x, and `sums`, h W_h.
+    deactivate(states, scratch, carried, row, before, unit, units, n)
+        Turn the gates of `units` units, from `unit` on, into the gradients of what they were computed from, and
+        `carried` [B, units], the gradient of the state after a micro-step, into the part of the gradient of the state
+        before it that does not flow through W_h. scratch  [B, n], 0 before the last step
+
+A step has D micro-steps, 1 except in recurrent highway networks. `row`, `before`, and `after` are the first rows of a
+micro-step in G and of the states before and after it in H, and `units` is (begin, end, number with padding).
+
+Rows are (micro-step, step, sequence), in H with another step, the state after the window; columns of weights are
+(gate, unit). Each thread computes all gates of some units, whose number is a multiple of the `lanes` of a vector
+register. It copies their columns of W_h once into n_panels panels, each as wide as a tile, in the order in which the
+tiles read them. Odd steps read the panels from last to first: those read last in the step before are still in the
+cache.
+
+h may be masked before W_h: not at all, by one mask, or by one per gate. x_t is passed once, or masked per gate. The
+carry path of highway networks is never masked, and one mask serves all micro-steps.
 """
 
+import sys
+from typing import Any, NamedTuple
+
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.base import inner
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import transpose
+from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import part, product
+from tiedtools.kernels.base.product import pack_down, part, product
 from tiedtools.kernels.base.tiles import ROWS, VECTOR, WIDE
 
 
+class Weights(NamedTuple):
+    Wx: Any  # [m, gates * n]
+    Wh: Any  # [D, n, gates * n]
+    b: Any  # [D, gates * n]
+
+
+class Masked(NamedTuple):
+    """x and h times their masks, and the masks, of which there are K: 0, 1, or one per gate."""
+
+    X: Any  # [max(1, K) * T * B, m]
+    HM: Any  # [max(1, K) * D * (T + 1) * B, n], set by `forward`; H itself without masks
+    masks_x: Any  # [K, B, m]
+    masks: Any  # [K, B, n]
+
+
+class Forward(NamedTuple):
+    """Scratch of the forward pass; n_panels panels must hold all gates of the units of one thread."""
+
+    panels: Any  # [threads * D * n_panels * n, WIDE lanes]
+    sums: Any  # [threads, B, n_panels * WIDE lanes]
+    bf16: Any  # X and HM packed along rows, W_x and each panel down columns: see bfloat16.py
+
+
+class Backward(NamedTuple):
+    """Scratch of the backward pass; n_panels panels must hold the units of one thread."""
+
+    scratch: Any  # [B, n], for `deactivate`
+    panels: Any  # [threads * D * n_panels * gates * n, WIDE lanes]
+    WxT: Any  # [gates * n, m]
+    XT: Any  # [max(m, n), T * B]
+    sums: Any  # [2, threads, n_panels * B, WIDE lanes]
+    block: Any  # with masks per gate [max(m, n, T * B), max(m, n)]
+    bf16: Any  # G along rows, W_x^T down columns, X^T or H^T along, one micro-step of G down, panels down; in G along,
+    # W_x^T, and panels, gates are packed separately
+
+
+class Gradients(NamedTuple):
+    """Gradients of the inputs and the weights."""
+
+    dX: Any  # [T * B, m]
+    dW: Weights
+    accumulate: Any  # for each of the Weights, whether to add to its gradient instead of overwriting it
+
+
+def of_cell(name):
+    """Return a function that calls the kernel `name` of the module that defines the type of its first argument."""
+
+    @intrinsic
+    def call(typingctx, *args):
+        kinds = tuple(map(types.unliteral, args))
+        kernel = getattr(sys.modules[kinds[0].instance_class.__module__], name)
+
+        def codegen(context, builder, signature, args):
+            inner.call(context, builder, kernel, kinds, cgutils.unpack_tuple(builder, args[0]))
+            return context.get_dummy_value()
+
+        return types.void(types.StarArgTuple.from_types(kinds)), codegen
+
+    return call
+
+
+activate, deactivate = of_cell("activate"), of_cell("deactivate")
+
+
 @jit
-def owned(worker, n, lanes):
+def forward(worker, states, masked, space, weights, gates, repack):
+    """Compute the states and gates of all steps from block 0 of H, the initial states of the B sequences.
+
+    states  NamedTuple of a cell: G  [D * T * B, columns * n + 2 lanes], H  [D * (T + 1) * B, n], ...
+    repack  copy W_h into the panels; False if they already hold it
+    """
+    G, H, HM, masks = states.G, states.H, masked.HM, masked.masks
+    (D, n, _), (K, B, _), (thread, threads, _) = weights.Wh.shape, masks.shape, worker
+    rows, panels, sums = G.shape[0] // D, space.panels, space.sums[thread]
+    x_along, hm_along, wx_down, panels_down = space.bf16
+    multiply_inputs(worker, G[:rows], masked.X, weights.Wx, gates, n, x_along, wx_down)
+    # Copy the columns of W_h for this thread's units into its panels.
+    n_panels, half = panels.shape[0] // n // threads // D, (n + 1) // 2
+    units = units_of(worker, n, VECTOR // sums.itemsize)
+    begin, end, wide = units
+    for depth in range(D):
+        first = (thread * D + depth) * n_panels
+        if repack:
+            copy_columns(panels[first * n :], weights.Wh[depth], gates, begin, end, wide)
+        for panel in range(first, first + n_panels):
+            right(panels_down, (panel * half, 0), panels[panel * n : (panel + 1) * n])
+    h, packed = paired(hm_along, HM), paired(panels_down, panels)
+    terms = packed.shape[0] // n_panels // threads // D
+    hide(HM, H, masks, 0, begin, end, hm_along)
+    sync(worker)
+    # Each micro-step: one product, the activations, and the masks of the new state, which all threads wait for.
+    for row in range(0, rows, B):
+        for depth in range(D):
+            before = depth * (rows + B) + row
+            after = row + B if depth + 1 == D else before + rows + B
+            panels_of_depth = packed[(thread * D + depth) * n_panels * terms :]
+            z = sums[:, : gates * wide]
+            multiply_states(z, h[before:, :terms], panels_of_depth, gates, wide, K, rows + B, row // B)
+            activate(states, sums, weights.b[depth], depth * rows + row, before, after, units, n)
+            hide(HM, H, masks, after, begin, end, hm_along)
+            sync(worker)
+
+
+@jit
+def backward(worker, gradients, space, states, masked, weights, dH, gates, columns):
+    """Compute the Gradients from dH [T * B, n], the gradient of h_t. G becomes the gradient of the preactivations.
+
+    columns  blocks of n columns of G: the first `gates` of them belong to W_x, and the last ones to W_h
+    """
+    dX, (dWx, dWh, db), (accumulate_x, accumulate_h, accumulate_b) = gradients
+    scratch, panels, WxT, XT, sums, block, bf16 = space
+    X, HM, masks_x, masks = masked
+    G = states.G
+    (D, n, _), (K, B, _), (thread, threads, _) = weights.Wh.shape, masks.shape, worker
+    rows, half, lanes = dH.shape[0], (n + 1) // 2, VECTOR // sums.itemsize
+    across = WIDE * lanes
+    g_along, wxt_down, xt_along, g_down, panels_down = bf16
+    # Transpose the weights: W_h for this thread's units, in panels.
+    n_panels = panels.shape[0] // (gates * n) // threads // D
+    transpose_inputs(worker, WxT, weights.Wx, wxt_down, gates, n)
+    begin, end, _ = units_of(worker, n, lanes)
+    for depth in range(D):
+        copy_rows(panels, panels_down, (thread * D + depth) * n_panels, weights.Wh[depth], gates, begin, end)
+    errors, packed, WxT = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
+    size = WxT.shape[0]
+    first = size // gates * (columns - gates)
+    dh = sums[0, thread]
+    dh[:] = 0
+    for s in range(B):
+        scratch[s, begin:end] = 0
+
+    # Each micro-step in reverse: gate gradients, bias gradients, and the product that carries dh to the state before.
+    for row in range(rows - B, -1, -B):
+        add_states(dh, dH, row, B, begin, end, across)
+        for depth in range(D - 1, -1, -1):
+            at = depth * rows + row
+            for unit in range(begin, end, across):
+                carried = dh[(unit - begin) // across * B :][:B]
+                deactivate(states, scratch, carried, at, at + depth * B, unit, min(across, end - unit), n)
+            for k in range(columns):
+                gate = slice(k * n + begin, k * n + end)
+                if k < gates:
+                    add_rows(db[depth, gate], G[at : at + B, gate], accumulate_b or row < rows - B)
+                left(g_along, (at, k * half + begin // 2), G[at : at + B, gate])
+            sync(worker)
+            if row + depth > 0:
+                panels_of_depth = packed[(thread * D + depth) * n_panels * size :]
+                z = errors[at : at + B, first : first + size]
+                carry_back(dh, sums[1, thread], z, panels_of_depth, masks, begin, end, row // B)
+
+    add_inputs(worker, dX, errors[:rows], WxT, block, masks_x, gates)
+    # One micro-step of G at a time is packed. Before it and XT are overwritten, all threads must have read them.
+    for depth in range(D):
+        dz = G[depth * rows : (depth + 1) * rows]
+        pack_down(worker, g_down, dz)
+        sync(worker)
+        z = paired(g_down, dz)
+        if depth == 0:
+            add_weights(worker, dWx, (block, XT, xt_along), X, rows, z, rows, gates, n, accumulate_x)
+            sync(worker)
+        h = HM if K > 1 else HM[depth * (rows + B) : (depth + 1) * (rows + B)]
+        z = z[:, (columns - gates) * n :]
+        add_weights(worker, dWh[depth], (block, XT, xt_along), h, rows + B, z, rows, gates, n, accumulate_h)
+        sync(worker)
+
+
+@jit
+def add_states(dh, dH, row, B, begin, end, across):
+    """Add the gradient of the states after a step, from the layer above, to dh."""
+    for unit in range(begin, end, across):
+        for s in range(B):
+            to, source = dh[(unit - begin) // across * B + s], dH[row + s, unit:]
+            for j in range(min(across, end - unit)):
+                to[j] += source[j]
+
+
+@jit
+def units_of(worker, n, lanes):
     """Return (begin, end, units): the first and last + 1 of this thread's units, and their number with padding."""
     begin, end = partition(worker, -(-n // lanes))
     begin, end = begin * lanes, end * lanes
@@ -31,8 +228,7 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
     x_along, wx_down  scratch for X packed along rows and W_x down columns; see bfloat16.py
     """
     m, rows, lanes = Wx.shape[0], G.shape[0], VECTOR // G.itemsize
-    begin, end = partition(worker, m, 2)
-    right(wx_down, (begin // 2, 0), Wx[begin:end])
+    pack_down(worker, wx_down, Wx)
     sync(worker)
     weights = paired(wx_down, Wx)
     if X.shape[0] == rows:
@@ -41,7 +237,7 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
         product(G[begin:end, first:last], x, weights[:, first:last], False)
     else:
         begin, end = partition(worker, rows, ROWS)
-        wide = -(-n // lanes) * lanes  # columns past a gate's own are overwritten by the next gate
+        wide = -(-n // lanes) * lanes  # columns past the gate's n are overwritten by the next gate
         for k in range(gates):
             x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
             product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
@@ -49,29 +245,22 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
 
 
 @jit
-def pack(panels, W, gates, begin, end, units):
+def copy_columns(panels, W, gates, begin, end, units):
     """Copy the columns of W for units begin .. end - 1 into panels; each gate takes `units` columns, zero-padded."""
     n, lanes = W.shape[0], VECTOR // W.itemsize
     across = WIDE * lanes
     for column in range(0, gates * units, lanes):
         panel, vector = column // across * n, column % across
         gate, u = column // units, begin + column % units
-        own = min(lanes, end - u)
+        used = min(lanes, end - u)
         for k in range(n):
             to, source = panels[panel + k, vector : vector + lanes], W[k, gate * n + u :]
-            if own == lanes:
+            if used == lanes:
                 for j in range(lanes):
                     to[j] = source[j]
             else:
                 for j in range(lanes):
-                    to[j] = source[j] if j < own else 0
-
-
-@jit
-def pack_down(panels_down, panels, first, n_panels, n):
-    """Pack n_panels panels of n rows, from panel `first` on, as bfloat16."""
-    for panel in range(first, first + n_panels):
-        right(panels_down, (panel * ((n + 1) // 2), 0), panels[panel * n : (panel + 1) * n])
+                    to[j] = source[j] if j < used else 0
 
 
 @jit
@@ -108,7 +297,7 @@ def hide(HM, H, masks, row, begin, end, hm_along):
 
 @jit
 def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
-    """W_x^T, also packed as bfloat16, each gate by itself."""
+    """Transpose W_x, and pack each gate of the result as bfloat16."""
     begin, end = partition(worker, n, 2)
     for k in range(gates):
         gate = slice(k * n + begin, k * n + end)
@@ -117,22 +306,22 @@ def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
 
 
 @jit
-def pack_back(panels, panels_down, first, W, gates, begin, end):
-    """Copy the rows of W for units begin .. end - 1, transposed, into panels from `first` on, each gate by itself."""
+def copy_rows(panels, panels_down, first, W, gates, begin, end):
+    """Transpose the rows of W for units begin .. end - 1 into panels from `first` on, and pack each gate of a panel."""
     n, across, half = W.shape[0], WIDE * (VECTOR // W.itemsize), (W.shape[0] + 1) // 2
     for unit in range(begin, end, across):
         panel = first + (unit - begin) // across
-        own = panels[panel * gates * n :][: gates * n]
-        transpose(own, W[unit : min(end, unit + across), : gates * n])
+        rows = panels[panel * gates * n :][: gates * n]
+        transpose(rows, W[unit : min(end, unit + across), : gates * n])
         for k in range(gates):
-            right(panels_down, ((panel * gates + k) * half, 0), own[k * n : (k + 1) * n])
+            right(panels_down, ((panel * gates + k) * half, 0), rows[k * n : (k + 1) * n])
 
 
 @jit
-def carry_back(dh, masked, errors, packed, masks, begin, end, accumulate, t):
-    """dh = errors W_h^T times masks for units begin .. end - 1, or dh += it if `accumulate`.
+def carry_back(dh, masked, errors, packed, masks, begin, end, t):
+    """dh += errors W_h^T times masks, for units begin .. end - 1.
 
-    dh, masked  [n_panels * B, WIDE lanes]: the gradient of h_{t-1}, and scratch        packed  the panels of pack_back
+    dh, masked  [n_panels * B, WIDE lanes]: the gradient of h before W_h, and scratch       packed  panels of copy_rows
     errors      [B, gates * n], or packed: the gradient of the gate preactivations
     """
     (K, B, _), size, lanes = masks.shape, errors.shape[1], VECTOR // dh.itemsize
@@ -141,22 +330,15 @@ def carry_back(dh, masked, errors, packed, masks, begin, end, accumulate, t):
     for turn in range(last + 1):
         panel = last - turn if t % 2 else turn
         unit = begin + panel * across
-        own = min(across, end - unit)
-        c, p, used = panel * B, panel * size, -(-own // lanes) * lanes
-        target = (masked if K else dh)[c : c + B, :used]
+        units = min(across, end - unit)
+        c, p, padded = panel * B, panel * size, -(-units // lanes) * lanes
+        target = (masked if K else dh)[c : c + B, :padded]
         for k in range(0, size, terms):
-            product(target, errors[:, k : k + terms], packed[p + k : p + k + terms, :used], accumulate and not K)
-            if K:
-                uncover(dh, masked, masks, k // terms, c, unit, own, accumulate or k > 0)
-
-
-@jit
-def uncover(dh, masked, masks, k, c, unit, units, accumulate):
-    """dh = masked * mask k, or dh += it if `accumulate`."""
-    for s in range(masks.shape[1]):
-        for j in range(units):
-            value = masked[c + s, j] * masks[k, s, unit + j]
-            dh[c + s, j] = dh[c + s, j] + value if accumulate else value
+            product(target, errors[:, k : k + terms], packed[p + k : p + k + terms, :padded], K == 0)
+            for s in range(B if K else 0):
+                mask = masks[k // terms, s, unit:]
+                for j in range(units):
+                    dh[c + s, j] += masked[c + s, j] * mask[j]
 
 
 @jit
@@ -180,23 +362,24 @@ def add_inputs(worker, dX, errors, weights, block, masks_x, gates):
 
 
 @jit
-def add_weights(worker, dW, X, each, G, gates, block, XT, xt_along, m, n, rows, accumulate):
-    """dW = X^T G, or dW += it if `accumulate`, gate by gate if X is [gates * each, m].
+def add_weights(worker, dW, scratch, X, each, G, rows, gates, n, accumulate):
+    """dW = X^T G, or dW += it if `accumulate`, gate by gate if X is [gates * each, m], for the first `rows` of each.
 
-    dW  [m, gates * n]        block, XT, xt_along: scratch
+    dW  [m, gates * n]        scratch  (block, XT, bfloat16 scratch for X^T packed along rows)
     X is transposed by copying: with a view, tiles would read single elements from several hundred distant rows.
     """
-    begin, end = partition(worker, m, ROWS)
-    own = XT[begin:end, :rows]
+    block, XT, xt_along = scratch
+    begin, end = partition(worker, dW.shape[0], ROWS)
+    xt = XT[begin:end, :rows]
     if X.shape[0] == each:
-        transpose(own, X[:rows, begin:end])
-        product(dW[begin:end], left(xt_along, (begin, 0), own), G[:, : dW.shape[1]], accumulate)
+        transpose(xt, X[:rows, begin:end])
+        product(dW[begin:end], left(xt_along, (begin, 0), xt), G[:, : dW.shape[1]], accumulate)
         dW[begin:end, gates * n :] = 0
         return
     wide = min(block.shape[1], G.shape[1] - (gates - 1) * n)
     for k in range(gates):
-        transpose(own, X[k * each : k * each + rows, begin:end])
-        product(block[begin:end, :wide], left(xt_along, (begin, 0), own), G[:, k * n :], False)
+        transpose(xt, X[k * each : k * each + rows, begin:end])
+        product(block[begin:end, :wide], left(xt_along, (begin, 0), xt), G[:, k * n :], False)
         gate = dW[:, k * n : (k + 1) * n]
         for i in range(begin, end):
             for j in range(n):

@@ -10,7 +10,7 @@ y~ is detached, its gradient with respect to a is tau y~ (log y~ - log y^ - KL);
 Rows of X are processed in blocks. Rows of a block with the same target share a and y~, which are computed once per
 distinct target. The gradient of a depends on z0 only through its sum over these rows.
 
-The passes and their order are those of softmax.py, except that the scores of both softmaxes are stored and their
+The passes and their order are as in softmax.py, except that the scores of both softmaxes are stored and their
 exponentials are recomputed in each pass.
 """
 
@@ -20,9 +20,8 @@ import numpy as np
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import WORDS, add_parts, combined
@@ -49,21 +48,16 @@ class Targets(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients of the Inputs, with the same shapes."""
+    """Gradients of the Inputs, and whether to add to the gradients of W, b, and E instead of overwriting them."""
 
     dX: Any
     dW: Any
     db: Any
     dEt: Any
     dE: Any
-
-
-class Accumulate(NamedTuple):
-    """Whether to add to the gradients of W, b and E instead of overwriting them."""
-
-    W: bool
-    b: bool
-    E: bool
+    accumulate_w: bool
+    accumulate_b: bool
+    accumulate_e: bool
 
 
 class Objective(NamedTuple):
@@ -76,6 +70,8 @@ class Objective(NamedTuple):
 
 
 class Scratch(NamedTuple):
+    """Scratch for blocks of R rows of X."""
+
     Z: Any  # [V, R]
     A: Any  # [V, R]
     D: Any  # [V, R]
@@ -84,18 +80,17 @@ class Scratch(NamedTuple):
     stats: Any  # [2 threads, N_STATS, R]
     parts: Any  # [threads, R, n]
     parts_e: Any  # [threads, R, m]
-    bf16: Any  # as in softmax.loss_and_gradient
+    bf16: Any  # as in softmax.Scratch
     bf16_e: Any  # the same for Et, E and A
 
 
 @jit
-def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective, accumulate):
+def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objective):
     """Compute the cross entropy, nll float64 [N] in nats, and the gradient of the Objective (cf. softmax.py)."""
     X, W, b, Et, E = inputs
-    dX, dW, db, dEt, dE = gradients
+    dX, dW, db, dEt, dE, add_w, add_b, add_e = gradients
     Z, A, D, _, _, stats, parts, parts_e, bf16, bf16_e = scratch
     scale, scale_kl, inverse_tau, flow = objective
-    add_w, add_b, add_e = accumulate
     thread, threads, _ = worker
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
     x_down, _, _, w_down, z_along, z_down = bf16
@@ -106,14 +101,13 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, target, kind = stop - start, X[start:stop], targets.words[start:stop], targets.kinds[start:stop]
+        # The distinct targets of the block.
         block = start // parts.shape[1]
         first = targets.firsts[block]
         many = targets.firsts[block + 1] - first
         et = Et[first : first + many]
-        own, last = partition(worker, rows, 2)
-        right(x_down, (own // 2, 0), x[own:last])
-        own, last = partition(worker, many, 2)
-        right(et_down, (own // 2, 0), et[own:last])
+        pack_down(worker, x_down, x)
+        pack_down(worker, et_down, et)
         first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, kind, objective)
         # From here on, the SUM rows hold scale / sum, and CROSS the offset: log y~ - log y^ - KL = D - CROSS.
         for k in range(many):
@@ -124,6 +118,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
             stat[Y_SUM, r] = (scale_kl if target[r] >= 0 else 0) / stat[Y_SUM, r]
             if target[r] < 0:
                 stat[A_SUM, kind[r]] = 0
+        # The second pass turns the scores of this thread's words into gradients, and multiplies by them.
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z, a = Z[word:stop], A[word:stop]
@@ -140,11 +135,11 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
                 product(part_e[:many], right(a_down, half, a).T[:many], right(e_down, half, E[word:stop]), word > begin)
                 product(dE[word:stop], left(a_along, at, a[:, :many]), paired(et_down, et), add_e)
         sync(worker)
-        own, last = partition(worker, rows)
-        add_parts(dX[start:][own:last], parts[:, own:last])
+        low, high = partition(worker, rows)
+        add_parts(dX[start:][low:high], parts[:, low:high])
         if flow:
-            own, last = partition(worker, many)
-            add_parts(dEt[first:][own:last], parts_e[:, own:last])
+            low, high = partition(worker, many)
+            add_parts(dEt[first:][low:high], parts_e[:, low:high])
         add_w = add_b = add_e = True
 
 
@@ -164,12 +159,8 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
     wide = -(-many // lanes) * lanes
     _, xt_down, w_along, _, _, _ = bf16
     _, ett_down, e_along, _, _, _ = bf16_e
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
-    right(xt_down, (begin // 2, 0), XT[begin:end])
-    begin, end = partition(worker, m, 2)
-    transpose(EtT[begin:end], Et[:, begin:end])
-    right(ett_down, (begin // 2, 0), EtT[begin:end])
+    transpose_down(worker, XT, xt_down, X, n)
+    transpose_down(worker, EtT, ett_down, Et, m)
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30
@@ -191,6 +182,7 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
         add_scores(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
         add_scores(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
         add_scores(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
+    # Combine the statistics of all threads.
     sync(worker)
     for r in range(rows):
         for k in (Z_PEAK, Y_PEAK):

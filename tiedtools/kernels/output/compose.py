@@ -4,7 +4,7 @@ import numpy as np
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import contiguous
-from tiedtools.kernels.base.elementwise import LINE
+from tiedtools.kernels.base.elementwise import LINE, tanh_gradient
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import tanh
 from tiedtools.kernels.base.vectors import add, add_two, choose, improve
@@ -36,21 +36,23 @@ def add_to_summed(worker, dT, dY, rows, accumulate):
 
 
 @jit
-def convolve(worker, Y, best, sums, places, T, b, codes, longest):
+def convolve(worker, Y, best, scratch, T, b, codes, longest):
     """Y[k] = tanh(b + max_p sum_i T[i, codes[k, p + i]]): a convolution over characters, and its maximum.
 
     Y, best  [N, f], int32: the first position p of the maximum
     T        [width, C, f], the products of the characters with the weights of each position of the window; padded rows
     b        [f]        codes  int32 [N, L], -1 at the end: padding, which adds 0
     longest  length to which words are padded. All windows of only padding are equal, and only the first is computed
-    sums, places  [threads, 2, f] and int32 [threads, f], padded rows: scratch
+    scratch  [threads, 2, f] and int32 [threads, f], padded rows
     """
     begin, end = partition(worker, Y.shape[0])
     width, _, columns = T.shape
+    sums, places = scratch
     top, total, place = sums[worker[0], 0, :columns], sums[worker[0], 1, :columns], places[worker[0], :columns]
     for k in range(begin, end):
         size = length(codes[k])
-        top[:], place[:] = -np.inf, 0
+        top[:] = -np.inf
+        place[:] = 0
         for p in range(min(size, longest - width) + 1):
             total[:] = 0
             count = min(width, size - p)
@@ -73,34 +75,39 @@ def length(codes):
 
 @jit
 def finish(y, best, top, place, b):
-    y, best, top, place, b = contiguous(y), contiguous(best), contiguous(top), contiguous(place), contiguous(b)
+    """y = tanh(top + b), and best = place."""
+    y, best, top, place, b = contiguous(y, best, top, place, b)
     for j in range(b.size):
         y[j] = tanh(top[j] + b[j])
         best[j] = place[j]
 
 
 @jit
-def convolve_back(worker, dT, db, sums, places, width, dY, Y, best, codes, longest, accumulate_b):
-    """The gradient of `convolve`: of T, as [width * C, f] in dT[0], and of b.
+def convolve_back(worker, dT, db, scratch, dY, Y, best, codes, width, longest, accumulate_b):
+    """The gradients of `convolve`: of T, as [width * C, f] in dT[0], and of b.
 
-    dT    [threads, width * C + 1, f], padded rows: the sums of each thread's words; the last row is that of b
-    sums, places  [threads, 2, f] and int32 [threads, f], padded rows: scratch
+    dT       [threads, width * C + 1, f], padded rows: the sums over each thread's words; the last row is for b
+    scratch  as in `convolve`
     """
     begin, end = partition(worker, Y.shape[0])
-    own, last, columns = dT[worker[0]], dT.shape[1] - 1, dT.shape[2]
+    part, last, columns = dT[worker[0]], dT.shape[1] - 1, dT.shape[2]
+    sums, places = scratch
     d, chosen, place = sums[worker[0], 0, :columns], sums[worker[0], 1, :columns], places[worker[0], :columns]
-    own[:], d[:], C = 0, 0, last // width
+    part[:] = 0
+    d[:] = 0
+    C = last // width
     for k in range(begin, end):
         size = length(codes[k])
-        through_tanh(d, dY[k], Y[k])
+        tanh_gradient(d, dY[k], Y[k])
         for j in range(best.shape[1]):
             place[j] = best[k, j]
-        add(own[last], d)
-        # A pass for each position, in whole vectors, is faster than one over columns, each at its own position.
+        add(part[last], d)
+        # A pass for each position, in whole vectors, is faster than one pass over columns, which differ in position.
         for p in range(min(size, longest - width) + 1):
             choose(chosen, d, place, p)
             for i in range(min(width, size - p)):
-                add(own[i * C + codes[k, p + i]], chosen)
+                add(part[i * C + codes[k, p + i]], chosen)
+    # Add up the parts of all threads: each thread has some rows.
     sync(worker)
     begin, end = partition(worker, last + 1)
     for row in range(begin, end):
@@ -109,11 +116,3 @@ def convolve_back(worker, dT, db, sums, places, width, dY, Y, best, codes, longe
     if end > last:
         for j in range(db.size):
             db[j] = dT[0, last, j] + (db[j] if accumulate_b else 0)
-
-
-@jit
-def through_tanh(d, dy, y):
-    """d = dy (1 - y^2): the gradient of y = tanh(x) with respect to x."""
-    d, dy, y = contiguous(d), contiguous(dy), contiguous(y)
-    for j in range(y.size):
-        d[j] = dy[j] * (1 - y[j] * y[j])

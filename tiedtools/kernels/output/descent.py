@@ -56,18 +56,18 @@ def add(worker, y, x, factor):
 def average(worker, mean, theta, weight):
     """mean += weight * (theta - mean)."""
     begin, end = partition(worker, theta.size)
-    share, own, x = theta.dtype.type(weight), mean[begin:end], theta[begin:end]
-    for k in range(own.size):
-        own[k] += share * (x[k] - own[k])
+    share, m, x = theta.dtype.type(weight), mean[begin:end], theta[begin:end]
+    for k in range(m.size):
+        m[k] += share * (x[k] - m[k])
 
 
 @jit
 def swap(worker, x, y):
     """Exchange the elements of x and y."""
     begin, end = partition(worker, x.size)
-    own, other = x[begin:end], y[begin:end]
-    for k in range(own.size):
-        own[k], other[k] = other[k], own[k]
+    a, b = x[begin:end], y[begin:end]
+    for k in range(a.size):
+        a[k], b[k] = b[k], a[k]
 
 
 @jit
@@ -119,7 +119,7 @@ def adadelta(worker, theta, grad, squares, changes, lr, shrink, scale, rho, epsi
 
 @jit(relaxed=True)
 def square(grad):
-    """Return the sum of squares: blocks of 4096 elements in their own type, the sum of blocks in float64."""
+    """Return the sum of squares: blocks of 4096 elements in the type of `grad`, the sum of blocks in float64."""
     total = 0.0
     for start in range(0, grad.size, 4096):
         part = grad[start : start + 4096]

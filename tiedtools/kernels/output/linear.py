@@ -1,11 +1,23 @@
 """The linear layer Y = X W + b and its gradient."""
 
+from typing import Any, NamedTuple
+
 from tiedtools.kernels.base.barrier import partition, sync
-from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.bfloat16 import left, paired
 from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import part, product
+from tiedtools.kernels.base.product import pack_down, part, product, transpose_down
 from tiedtools.kernels.base.tiles import ROWS
+
+
+class Gradients(NamedTuple):
+    """Gradients of X, W, and b, and whether to add to those of W and b instead of overwriting them."""
+
+    dX: Any
+    dW: Any
+    db: Any
+    accumulate: bool
+    accumulate_b: bool
 
 
 @jit
@@ -15,8 +27,7 @@ def forward(worker, Y, X, W, b, bf16):
     bf16  scratch for X packed along rows and W down columns; see bfloat16.py
     """
     x_along, w_down = bf16
-    begin, end = partition(worker, W.shape[0], 2)
-    right(w_down, (begin // 2, 0), W[begin:end])
+    pack_down(worker, w_down, W)
     sync(worker)
     begin, end, first, last = part(worker, Y)
     bias = b[first : min(last, b.size)]
@@ -29,16 +40,14 @@ def forward(worker, Y, X, W, b, bf16):
 
 
 @jit
-def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumulate_b):
-    """Compute the gradients of X, W, and b; those of W and b are added if `accumulate`, `accumulate_b`.
+def backward(worker, gradients, scratch, dY, X, W, n):
+    """Compute the Gradients.        n  number of columns of W without padding
 
-    WT  [n, m] and XT  [m, N]: scratch        n  number of columns of W without padding
-    bf16  scratch for dY along and W^T down, X^T along and dY down
+    scratch  W^T [n, m], X^T [m, N], and bfloat16 operands: dY along rows and W^T down, X^T along and dY down
     """
-    dy_along, wt_down, xt_along, dy_down = bf16
-    begin, end = partition(worker, n, 2)
-    transpose(WT[begin:end], W[:, begin:end])
-    right(wt_down, (begin // 2, 0), WT[begin:end])
+    dX, dW, db, accumulate, accumulate_b = gradients
+    WT, XT, (dy_along, wt_down, xt_along, dy_down) = scratch
+    transpose_down(worker, WT, wt_down, W, n)
     weights(worker, dW, XT, (xt_along, dy_down), dY, X, accumulate)
     begin, end = partition(worker, X.shape[0], ROWS)
     product(dX[begin:end], left(dy_along, (begin, 0), dY[begin:end, :n]), paired(wt_down, WT), False)
@@ -48,13 +57,12 @@ def backward(worker, dX, dW, db, WT, XT, bf16, dY, X, W, n, accumulate, accumula
 
 @jit
 def weights(worker, dW, XT, bf16, dY, X, accumulate):
-    """dW = X^T dY, or += if `accumulate`.        X  [N, >= m]        XT  [m, N]: scratch
+    """dW = X^T dY, or dW += X^T dY if `accumulate`.        X  [N, >= m]        XT  [m, N]: scratch
 
-    bf16  scratch for X^T packed along rows and dY down
+    bf16  scratch for X^T packed along rows and dY down columns; see bfloat16.py
     """
     xt_along, dy_down = bf16
-    begin, end = partition(worker, dY.shape[0], 2)
-    right(dy_down, (begin // 2, 0), dY[begin:end])
+    pack_down(worker, dy_down, dY)
     sync(worker)
     begin, end = partition(worker, dW.shape[0], ROWS)
     transpose(XT[begin:end], X[:, begin:end])

@@ -1,10 +1,11 @@
-"""Scores of a continuous cache: how much of its probability falls on each target (evaluation/neuralcache.py).
+"""Scores of a continuous cache, whose sums give the probability of each target (evaluation/neuralcache.py).
 
-Scores of keys and positions are computed in blocks, transposed like those of softmax.py, with the running maximum of
-each position (online softmax, Milakov and Gimelshein 2018). Threads divide the positions.
+Scores of keys and positions are computed in blocks, transposed as in softmax.py, with the running maximum of each
+position (online softmax, Milakov and Gimelshein 2018). Threads divide the positions.
 """
 
 from tiedtools.kernels.base.barrier import partition
+from tiedtools.kernels.base.bfloat16 import contiguous
 from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
@@ -31,26 +32,24 @@ def add_scores(worker, sums, Z, XT, X, keys, words, targets, first, size):
     while begin < end:
         b, t = begin // T, begin % T
         stop = min(T, t + ROWS, t + end - begin)
-        own, wide = slice(t, stop), -(-(stop - t) // LANES) * LANES
-        transpose(xt[:, :wide], X[own, b])
+        block, wide = slice(t, stop), -(-(stop - t) // LANES) * LANES
+        transpose(xt[:, :wide], X[block, b])
         last = min(K, stop - 1 - first)
         for k in range(max(0, t - size - first), last, KEYS):
-            block = slice(k, min(last, k + KEYS))
-            scores = z[: block.stop - k]
-            product(scores[:, :wide], keys[block, b], xt[:, :wide], False)
-            add(
-                sums[0, b, own], sums[1, b, own], sums[2, b, own], z[KEYS],
-                scores, words[block, b], targets[b, own], first + k - t, size,
-            )  # fmt: skip
+            seen = slice(k, min(last, k + KEYS))
+            scores = z[: seen.stop - k]
+            product(scores[:, :wide], keys[seen, b], xt[:, :wide], False)
+            add(sums[:, b, block], z[KEYS], scores, words[seen, b], targets[b, block], first + k - t, size)
         begin += stop - t
 
 
 @jit(relaxed=True)
-def add(peak, total, matched, old, z, words, targets, first, size):
-    """Add a block of scores, z [keys, >= rows], to the sums, [rows] each; time 0 is that of the first row.
+def add(sums, old, z, words, targets, first, size):
+    """Add a block of scores, z [keys, >= rows], to the sums [3, rows]; the first row is at time 0.
 
     old  [>= rows]: scratch        words  int32 [keys]        targets  int32 [rows]        first, size: as above
     """
+    peak, total, matched = contiguous(sums[0], sums[1], sums[2])
     rows = peak.size
     for k in range(words.size):
         begin, end = (first + k + 1, first + k + 1 + size) if words[k] >= 0 else (0, 0)

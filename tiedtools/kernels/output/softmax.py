@@ -8,53 +8,78 @@ The first pass turns scores into exp(score - peak), where peak is the running ma
 Milakov and Gimelshein 2018). Once the sums over all words are known, the second pass turns these into the gradient.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from tiedtools.kernels.base import shared
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 
 WORDS = 100  # block size; the scores of a block and its rows of W fit the L2 cache
 PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
 
 
-@jit
-def loss_and_gradient(
-    worker, nll, dX, dW, db, d_apart, Z, XT, peaks, stats, parts, bf16, X, W, b, apart, targets, scale, accumulate,
-    accumulate_b,
-):  # fmt: skip
-    """Compute the cross entropy of the scores X W^T + b, and the gradient of `scale` times its sum over the rows.
+class Weights(NamedTuple):
+    """The output layer, whose scores are X W^T + b."""
 
-    nll  float64 [N], nats      dX  [N, n]      dW  [V, n] and db  [V]: added to if `accumulate`, `accumulate_b`
-    X  [N, n]        W  [V, n]        b  [V], or [0]: no bias
-    apart, d_apart  [N]: the score of a target that is not a row of W, and its gradient; or [0]
-    targets  int32 [N]; -1: row is ignored; V: its target is scored apart
-    Z  [V, R], with R rows per block, XT  [n, R], peaks  [ceil(V / WORDS), R], stats  [threads, 4, R] and
-    parts  [threads, R, n]: scratch
-    bf16  scratch for X and X^T packed down columns and, per thread, W and Z along rows and down; see bfloat16.py
+    W: Any  # [V, n]
+    b: Any  # [V], or [0]: no bias
+    apart: Any  # [N], the scores of targets V, which are not rows of W; or [0]
+
+
+class Gradients(NamedTuple):
+    """Gradients of X and the Weights, and whether to add to those of W and b instead of overwriting them."""
+
+    dX: Any
+    dW: Any
+    db: Any
+    d_apart: Any
+    accumulate: bool
+    accumulate_b: bool
+
+
+class Scratch(NamedTuple):
+    """Scratch for blocks of R rows of X."""
+
+    Z: Any  # [V, R]; [threads * WORDS, R] without gradients
+    XT: Any  # [n, R]
+    peaks: Any  # [ceil(V / WORDS), R]
+    stats: Any  # [threads, 4, R]
+    parts: Any  # [threads, R, n], each thread's part of dX
+    bf16: Any  # X and X^T packed down columns and, per thread, W and Z along rows and down: see bfloat16.py
+
+
+@jit
+def loss_and_gradient(worker, nll, gradients, scratch, X, weights, targets, scale):
+    """Compute the cross entropy, and the gradient of `scale` times its sum over the rows.
+
+    nll  float64 [N], nats        X  [N, n]        targets  int32 [N]; -1: the row is ignored; V: it is scored apart
     """
-    thread, _, _ = worker
+    dX, dW, db, d_apart, accumulate, accumulate_b = gradients
+    Z, _, peaks, stats, parts, bf16 = scratch
+    W, b, apart = weights
+    thread = worker[0]
     part, stat = parts[thread], stats[thread]
     x_down, _, _, w_down, z_along, z_down = bf16
     begin, end = partition(worker, W.shape[0], WORDS)
     part[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
-        rows, x, target = stop - start, X[start:stop], targets[start:stop]
-        own, last = partition(worker, rows, 2)
-        right(x_down, (own // 2, 0), x[own:last])
-        aside = apart[start:stop]
-        first_pass_shared(worker, nll[start:stop], Z, XT, peaks, stats, bf16, x, W, b, aside, target, True)
+        rows, x, target, aside = stop - start, X[start:stop], targets[start:stop], apart[start:stop]
+        pack_down(worker, x_down, x)
+        first_pass_shared(worker, nll[start:stop], scratch, x, Weights(W, b, aside), target, True)
+        # From here on, SUM holds scale / sum; this thread also computes the gradients of some scores apart.
         for r in range(rows):
             stat[SUM, r] = scale / stat[SUM, r] if target[r] >= 0 else 0
         first, last = partition(worker, aside.size)
         for r in range(first, last):
-            given = target[r] == W.shape[0]
-            d_apart[start + r] = exp(aside[r] - stat[TOP, r]) * stat[SUM, r] - scale if given else 0
+            is_apart = target[r] == W.shape[0]
+            d_apart[start + r] = exp(aside[r] - stat[TOP, r]) * stat[SUM, r] - scale if is_apart else 0
+        # The second pass turns the scores of this thread's words into their gradient, and multiplies by it.
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z = Z[word:stop]
@@ -67,17 +92,18 @@ def loss_and_gradient(
             product(part[:rows], right(z_down, half, z).T[:rows], right(w_down, half, W[word:stop]), word > begin)
             product(dW[word:stop], left(z_along, (thread * WORDS, 0), z[:, :rows]), paired(x_down, x), accumulate)
         sync(worker)
-        own, last = partition(worker, rows)
-        add_parts(dX[start:][own:last], parts[:, own:last])
+        first, last = partition(worker, rows)
+        add_parts(dX[start:][first:last], parts[:, first:last])
         accumulate = accumulate_b = True
 
 
 @jit
-def log_probabilities(worker, logp, Z, XT, peaks, stats, bf16, X, W, b, targets):
-    """logp[k] = log P(targets[k]), float64 [N], 0 if the target is -1. Z  [threads * WORDS, R]; the rest as above."""
-    for start in range(0, X.shape[0], stats.shape[2]):
-        rows = slice(start, min(X.shape[0], start + stats.shape[2]))
-        first_pass_shared(worker, logp[rows], Z, XT, peaks, stats, bf16, X[rows], W, b, b[:0], targets[rows], False)
+def log_probabilities(worker, logp, scratch, X, weights, targets):
+    """Compute log P(targets[k]), logp float64 [N]; it is 0 if the target is -1."""
+    R = scratch.stats.shape[2]
+    for start in range(0, X.shape[0], R):
+        rows = slice(start, min(X.shape[0], start + R))
+        first_pass_shared(worker, logp[rows], scratch, X[rows], weights, targets[rows], False)
         sync(worker)
     begin, end = partition(worker, logp.size)
     for k in range(begin, end):
@@ -87,14 +113,13 @@ def log_probabilities(worker, logp, Z, XT, peaks, stats, bf16, X, W, b, targets)
 @jit
 def scores(worker, Z, XT, X, W):
     """Z = W X^T, without bias.        Z  [V, B]        XT  [n, B]: scratch        X  [B, >= n]        W  [V, >= n]"""
-    n, (own, last) = XT.shape[0], partition(worker, W.shape[0], WORDS)
+    n, (begin, end) = XT.shape[0], partition(worker, W.shape[0], WORDS)
     if X.shape[0] == 1:
-        row_scores(Z[own:last, 0], W[own:last], X[0, :n])
+        row_scores(Z[begin:end, 0], W[begin:end], X[0, :n])
         return
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
+    transpose_down(worker, XT, None, X, n)
     sync(worker)
-    product(Z[own:last], W[own:last, :n], XT, False)
+    product(Z[begin:end], W[begin:end, :n], XT, False)
 
 
 @jit(relaxed=True)
@@ -108,18 +133,18 @@ def row_scores(z, W, x):
 
 
 @jit
-def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, apart, targets, stored):
+def first_pass(worker, nll, scratch, X, weights, targets, stored):
     """Compute nll of the targets, in nats, and in this thread's statistics the sum and the maximum of each row.
 
-    stored  keep exp(score - peak) of all words in Z, and the running maxima of each block of WORDS in `peaks`
+    stored  store exp(score - peak) of all words in Z, and the running maxima of each block of WORDS in `peaks`
     """
+    Z, XT, peaks, stats, _, bf16 = scratch
+    W, b, apart = weights
     thread, threads, _ = worker
     stat = stats[thread]
     rows, n = X.shape[0], XT.shape[0]
     _, xt_down, w_along, _, _, _ = bf16
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
-    right(xt_down, (begin // 2, 0), XT[begin:end])
+    transpose_down(worker, XT, xt_down, X, n)
     stat[PEAK] = -1e30
     stat[SUM] = 0
     begin, end = partition(worker, W.shape[0], WORDS)
@@ -134,6 +159,7 @@ def first_pass(worker, nll, Z, XT, peaks, stats, bf16, X, W, b, apart, targets, 
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
         exponentials(z, stat, b[word:stop])
     sync(worker)
+    # Combine the statistics of all threads, and add the scores apart. Other threads still read PEAK and SUM.
     for r in range(rows):
         top, total = combined(stats, threads, PEAK, r)
         if apart.size and targets[r] == W.shape[0]:

@@ -5,15 +5,14 @@ import math
 import numpy as np
 
 from tiedtools.kernels.base.barrier import partition, sync
-from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.product import product
+from tiedtools.kernels.base.product import product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import combined, row_scores
 
 WORDS = 40  # block size; the scores of a block and 160 rows fit the L1 cache
-PEAK, SUM, TOP, PART = range(4)  # rows of a thread's statistics: maximum and sum, and those of a block
+PEAK, SUM, TOP, PART = range(4)  # rows of a thread's statistics: maximum and sum, and the same of a block
 
 
 @jit
@@ -35,13 +34,13 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
     words[:] = -1
     peak[:] = -1e30
     total[:] = 0
-    begin, end = partition(worker, n, 2)
-    transpose(XT[begin:end], X[:, begin:end])
+    transpose_down(worker, XT, None, X, n)
     sync(worker)
     lanes = VECTOR // Z.itemsize
     columns = -(-rows // lanes) * lanes
     begin, end = partition(worker, W.shape[0], WORDS)
     for word in range(begin, end, WORDS):
+        # The scores of a block of words; then candidates; then the sums.
         stop = min(end, word + WORDS)
         z = Z[thread * WORDS :][: stop - word]
         if rows == 1:
@@ -49,17 +48,14 @@ def most_probable(worker, logprobs, ids, Z, XT, stats, X, W, b):
         else:
             product(z[:, :columns], W[word:stop, :n], XT[:, :columns], False)
         top[:] = -1e30
-        part[:] = 0
         for k in range(stop - word):
             add_bias(top, z[k], b[word + k] if b.size else z.dtype.type(0))
         for r in range(rows):
             if top[r] > values[r, K - 1]:
                 for k in range(stop - word):
                     insert(values[r], words[r], z[k, r], word + k)
-        online(peak, total, top)
-        for k in range(stop - word):
-            add_exp(part, z[k], peak)
-        add(total, part)
+        add_block(peak, total, part, top, z)
+    # Merge the candidates of all threads.
     sync(worker)
     begin, end = partition(worker, rows)
     for r in range(begin, end):
@@ -92,21 +88,16 @@ def add_bias(top, z, b):
 
 
 @jit(relaxed=True)
-def online(peak, total, top):
-    """Take the maxima of a block into account: the sums are of exp(z - peak) (online softmax)."""
+def add_block(peak, total, part, top, z):
+    """Add the sum of exp(z - peak) over a block with the maxima `top` to `total`, updating `peak` (online softmax)."""
     for r in range(peak.size):
         new = top[r] if top[r] > peak[r] else peak[r]
         total[r] *= exp(peak[r] - new)
         peak[r] = new
-
-
-@jit(relaxed=True)
-def add_exp(part, z, peak):
-    for r in range(part.size):
-        part[r] += exp(z[r] - peak[r])
-
-
-@jit
-def add(total, part):
+    part[:] = 0
+    for k in range(z.shape[0]):
+        row = z[k]
+        for r in range(part.size):
+            part[r] += exp(row[r] - peak[r])
     for r in range(total.size):
         total[r] += part[r]

@@ -3,7 +3,7 @@
 Mikolov et al. 2011, "Extensions of recurrent neural network language model"; Rei 2015, section 3. At step t,
 
     z = h_t W_c + d_t W_dc        P(class) = softmax(z)        e = one-hot(target's class) - P
-    s = [h_t | d_t] W_o^T, rows of the class's words            f likewise, for words
+    s = [h_t | d_t] W_o^T, rows of the class's words            f: the same for words
     d_{t+1} = d_t + eta (e W_dc^T + f W_do)
 
 The weights are updated after each word, and the next word sees the update. W_c, however, is written only once per block
@@ -37,7 +37,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
     If `learning`, also update the output weights and write the errors of the states to G.
     """
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
-    H, A, input_errors, G, Z, E, X, F, scores, B, gram, found, words, doc = space[:14]
+    H, A, input_errors, G, Z, E, X, F, scores, B, gram, slots, words, doc = space[:14]
     bounds, lr, M, D = weights.bounds, rules.lr, class_hid.shape[0], class_doc.shape[0]
     C = bounds.size - 1
     late = learning and rules.defer
@@ -45,11 +45,13 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
     step = T if late else BLOCK
     for begin in range(0, T, step):
         end = min(T, begin + step)
+        # Scores of the classes of a block, without its updates.
         rows, n = first + begin, end - begin
         product(Z[begin:end], H[rows : rows + n, :M], class_hid, False)
         if at_once and n > 1:
             gram_matrix(gram, A[rows:], H[rows:], n)
         for t in range(begin, end):
+            # Add the updates of the block so far, and the term of the document vector.
             if at_once and t > begin:
                 product(Z[t : t + 1], gram[t - begin : t - begin + 1, : t - begin], E[begin:t], True)
             if D:
@@ -60,23 +62,26 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                 e[:] = 0
                 g[:] = 0
                 continue
+            # The class, and its log probability.
             k = weights.class_of[targets[t]]
             low, at = bounds[k], t if late else 0
             size = bounds[k + 1] - low
             z, s, f, x = Z[t], scores[0], F[at], X[at]
             if direct.size:
-                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
-                ngrams.add(z, direct, found[0], features, C)
+                features = ngrams.find_slots(slots[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.add(z, direct, slots[0], features, C)
             logs[t] = softmax_errors(e, z, C, k)
-            join(x, H[first + t], doc[DOC], M, D)
+            # The word in its class: log probability, update of its weights, and B, the error of x.
+            copy(x[:M], H[first + t])
+            copy(x[M : M + D], doc[DOC])
             if size > 1:
                 row_dots(scores, X[at : at + 1], word_out, low, size)
                 if direct.size:
-                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
-                    ngrams.add(s, direct, found[1], features, size)
+                    features = ngrams.find_slots(slots[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.add(s, direct, slots[1], features, size)
                 logs[t] += softmax_errors(f, s, size, targets[t] - low)
                 if direct.size and at_once:
-                    ngrams.learn(direct, f, found[1], features, size, lr, rules.kept)
+                    ngrams.learn(direct, f, slots[1], features, size, lr, rules.shrink)
                 if learning or D:
                     product(B, F[at : at + 1, :size], word_out[low : low + size], False)
                 if at_once:
@@ -85,9 +90,10 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
             else:
                 B[0] = 0
             if direct.size and at_once:  # only now, because words and classes may share slots
-                ngrams.learn(direct, e, found[0], features, C, lr, rules.kept)
+                ngrams.learn(direct, e, slots[0], features, C, lr, rules.shrink)
             if learning:
                 copy(g, B[0])
+            # The document vector.
             if D:
                 row_dots(scores, E[t : t + 1], class_doc, 0, D)
                 if at_once:
@@ -95,6 +101,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                         doc[DOC_SCALED, j] = lr * doc[DOC, j]
                     product(class_doc, doc[DOC_SCALED : DOC_SCALED + 1, :D].T, E[t : t + 1], True)
                 move(doc, scores[0], B[0], M, D, rules.doc_lr)
+        # Errors of the states of the block, and the update of class_hid.
         if learning:
             tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
             back = input_errors[rows:]
@@ -122,24 +129,25 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
 def distribution(logs, row, weights, space, rules):
     """Compute log probabilities of all words, logs float64 [V], given the state in row `row` of H."""
     class_hid, class_doc, direct, bounds = weights.class_hid, weights.class_doc, weights.direct, weights.bounds
-    H, _, _, _, Z, E, X, F, scores, _, _, found, words, doc = space[:14]
+    H, _, _, _, Z, E, X, F, scores, _, _, slots, words, doc = space[:14]
     M, D, C = class_hid.shape[0], class_doc.shape[0], bounds.size - 1
     z, s = Z[0], scores[0]
     product(Z[:1], H[row : row + 1, :M], class_hid, False)
     if D:
         product(Z[:1], doc[:1, :D], class_doc, True)
-    join(X[0], H[row], doc[DOC], M, D)
+    copy(X[0, :M], H[row])
+    copy(X[0, M : M + D], doc[DOC])
     if direct.size:
-        features = ngrams.slots(found[0], words, row, rules.order, direct.size, -1)
-        ngrams.add(z, direct, found[0], features, C)
+        features = ngrams.find_slots(slots[0], words, row, rules.order, direct.size, -1)
+        ngrams.add(z, direct, slots[0], features, C)
     class_sum = log_sum(E[0], z, C)
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
         row_dots(scores, X[:1], weights.word_out, low, size)
         if direct.size:
-            features = ngrams.slots(found[0], words, row, rules.order, direct.size, k)
-            ngrams.add(s, direct, found[0], features, size)
+            features = ngrams.find_slots(slots[0], words, row, rules.order, direct.size, k)
+            ngrams.add(s, direct, slots[0], features, size)
         both = class_sum + log_sum(F[0], s, size)
         for j in range(size):
             logs[low + j] = z[k] + s[j] - both
@@ -154,7 +162,9 @@ def log_sum(e, z, n):
 @jit(relaxed=True)
 def softmax_errors(e, z, n, target):
     """e = one-hot(target) - softmax(z); returns the log probability of the target."""
-    top = largest(z, n)
+    top = z[0]
+    for j in range(n):
+        top = max(top, z[j])
     total = top - top
     for j in range(n):
         e[j] = exp(z[j] - top)
@@ -165,24 +175,6 @@ def softmax_errors(e, z, n, target):
         e[j] *= scale
     e[target] += 1
     return np.float64(z[target]) - np.float64(top) - math.log(np.float64(total))
-
-
-@jit(relaxed=True)
-def largest(z, n):
-    """Return the maximum of the first n elements of z."""
-    top = z[0]
-    for j in range(n):
-        top = max(top, z[j])
-    return top
-
-
-@jit
-def join(x, h, d, M, D):
-    """x = [h | d]"""
-    for j in range(M):
-        x[j] = h[j]
-    for j in range(D):
-        x[M + j] = d[j]
 
 
 @jit
@@ -212,7 +204,7 @@ def gram_matrix(gram, A, B, n):
 def learn_late(T, first, targets, weights, space, rules):
     """Update all output weights after a segment in which they were held fixed (Rules.defer)."""
     class_hid, class_doc, word_out, direct = weights.class_hid, weights.class_doc, weights.word_out, weights.direct
-    E, X, F, found, words, lr, kept = space.E, space.X, space.F, space.found, space.words, rules.lr, rules.kept
+    E, X, F, slots, words, lr, shrink = space.E, space.X, space.F, space.slots, space.words, rules.lr, rules.shrink
     bounds, M, D = weights.bounds, class_hid.shape[0], class_doc.shape[0]
     C = bounds.size - 1
     for t in range(T):
@@ -221,13 +213,13 @@ def learn_late(T, first, targets, weights, space, rules):
             low, size = bounds[k], bounds[k + 1] - bounds[k]
             if size > 1:
                 if direct.size:
-                    features = ngrams.slots(found[1], words, first + t, rules.order, direct.size, k)
-                    ngrams.learn(direct, F[t], found[1], features, size, lr, kept)
+                    features = ngrams.find_slots(slots[1], words, first + t, rules.order, direct.size, k)
+                    ngrams.learn(direct, F[t], slots[1], features, size, lr, shrink)
                 scale(F[t], size, lr)
                 product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
             if direct.size:
-                features = ngrams.slots(found[0], words, first + t, rules.order, direct.size, -1)
-                ngrams.learn(direct, E[t], found[0], features, C, lr, kept)
+                features = ngrams.find_slots(slots[0], words, first + t, rules.order, direct.size, -1)
+                ngrams.learn(direct, E[t], slots[0], features, C, lr, shrink)
         scale(E[t], C, lr)
     product(class_hid, space.H[first : first + T, :M].T, E[:T], True)
     if D:

@@ -26,10 +26,10 @@ FACTORS = np.array([
 
 
 @jit
-def slots(found, words, last, order, size, k):
+def find_slots(slots, words, last, order, size, k):
     """Compute the slots of the current n-gram features for the words of class k, or for all classes if k = -1.
 
-    found  int64 [order], out
+    slots  int64 [order], out
     words  words[last], words[last - 1], ... are the preceding words; -1, an out-of-vocabulary word, ends the history
     size   length of the weight array
 
@@ -42,15 +42,15 @@ def slots(found, words, last, order, size, k):
         slot = BASE * np.uint64(max(k + 1, 1))
         for b in range(1, a + 1):
             slot += FACTORS[a, b] * np.uint64(words[last - b + 1] + 1)
-        found[a] = np.int64(slot % half) + (size // 2 if k >= 0 else 0)
+        slots[a] = np.int64(slot % half) + (size // 2 if k >= 0 else 0)
     return order
 
 
 @jit
-def add(z, weights, found, features, n):
+def add(z, weights, slots, features, n):
     """z[j] += the weights of all features, for j < n; the array wraps around."""
     for a in range(features):
-        start, done = found[a], 0
+        start, done = slots[a], 0
         while done < n:
             run = min(n - done, weights.size - start)
             for j in range(run):
@@ -59,12 +59,12 @@ def add(z, weights, found, features, n):
 
 
 @jit
-def learn(weights, e, found, features, n, lr, kept):
-    """weights = kept * weights + lr * e, for all features."""
+def learn(weights, e, slots, features, n, lr, shrink):
+    """weights = shrink * weights + lr * e, for all features."""
     for a in range(features):
-        start, done = found[a], 0
+        start, done = slots[a], 0
         while done < n:
             run = min(n - done, weights.size - start)
             for j in range(run):
-                weights[start + j] = kept * weights[start + j] + lr * e[done + j]
+                weights[start + j] = shrink * weights[start + j] + lr * e[done + j]
             start, done = 0, done + run

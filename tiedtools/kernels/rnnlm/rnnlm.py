@@ -1,7 +1,8 @@
 """The class-based RNN language model, trained and scored word by word.
 
 A thread processes text in segments: blocks of words, or sentences. The recurrent weights are constant within a segment,
-so that all its states are computed first (elman.py), then the predictions (classes.py), then the backward pass.
+so that all states of a segment are computed first (elman.py), then the predictions (classes.py), then the backward
+pass.
 """
 
 from tiedtools.kernels.base.barrier import acquire, partition, release
@@ -38,59 +39,51 @@ def run(worker, logs, hidden, text, targets, cuts, state, weights, space, rules,
     learning  update the weights; thread r continues from the state in its workspace
     """
     h, d, last, unmoved = state
-    own = part(space, worker[0])
-    top = own.H.shape[0] - rules.segment - ROWS
+    local_space = part(space, worker[0])
+    top = local_space.H.shape[0] - rules.segment - ROWS
     first, end = partition(worker, cuts.shape[0])
     local = weights
     if learning and worker[1] > 1:
-        local = thread_weights(weights, own)
-        merge_changes(worker, weights, own)
+        local = thread_weights(weights, local_space)
+        merge_changes(worker, weights, local_space)
     for row in range(first, end):
         i, n = cuts[row, 0], cuts[row, 1] - cuts[row, 0]
-        ids, labels, found = text[i : i + n], targets[i : i + n], logs[row, :n]
+        ids, labels, logs_of_row = text[i : i + n], targets[i : i + n], logs[row, :n]
         if not learning:
-            enter(own, h[row], d[row], last[row], top)
+            enter(local_space, h[row], d[row], last[row], top)
             if unmoved[row, 0] and d.shape[1] and ids[0] >= 0:
-                predict(min(1, n), top - 1, ids, found, weights, own, rules, learning)
+                predict(min(1, n), top - 1, ids, logs_of_row, weights, local_space, rules, learning)
             unmoved[row, 0] = labels[n - 1] < 0
-        walk(worker, found, hidden[row], ids, labels, local, weights, own, rules, learning)
+        walk(worker, logs_of_row, hidden[row], ids, labels, local, weights, local_space, rules, learning)
         if not learning:
-            leave(own, h[row], d[row], last[row], top)
+            leave(local_space, h[row], d[row], last[row], top)
 
 
 @jit
 def enter(space, h, d, last, top):
     """Load a state into a workspace."""
-    H, words, doc = space.H, space.words, space.doc
-    for j in range(h.size):
-        H[top - 1, j] = h[j]
-    for j in range(d.size):
-        doc[DOC, j] = d[j]
-    for j in range(last.size):
-        words[top - 1 - j] = last[j]
+    copy(space.H[top - 1, : h.size], h)
+    copy(space.doc[DOC, : d.size], d)
+    copy(space.words[top - last.size : top], last[::-1])
 
 
 @jit
 def leave(space, h, d, last, top):
     """Store the state of a workspace."""
-    H, words, doc = space.H, space.words, space.doc
-    for j in range(h.size):
-        h[j] = H[top - 1, j]
-    for j in range(d.size):
-        d[j] = doc[DOC, j]
-    for j in range(last.size):
-        last[j] = words[top - 1 - j]
+    copy(h, space.H[top - 1])
+    copy(d, space.doc[DOC])
+    copy(last[::-1], space.words[top - last.size : top])
 
 
 @jit
 def distributions(worker, logs, h, d, last, weights, space, rules):
     """Compute log probabilities of all next words, logs float64 [B, V]; h, d, last as for `run`."""
-    own = part(space, worker[0])
-    top = own.H.shape[0] - rules.segment - ROWS
+    local_space = part(space, worker[0])
+    top = local_space.H.shape[0] - rules.segment - ROWS
     begin, end = partition(worker, logs.shape[0])
     for b in range(begin, end):
-        enter(own, h[b], d[b], last[b], top)
-        distribution(logs[b], top - 1, weights, own, rules)
+        enter(local_space, h[b], d[b], last[b], top)
+        distribution(logs[b], top - 1, weights, local_space, rules)
 
 
 @jit
@@ -99,13 +92,13 @@ def part(spaces, k):
     p = spaces
     states = p.H[k], p.A[k], p.input_errors[k], p.G[k]
     outputs = p.Z[k], p.E[k], p.X[k], p.F[k], p.scores[k], p.B[k], p.gram[k]
-    own = p.hid[k], p.class_hid[k], p.class_doc[k], p.hid_then[k], p.class_hid_then[k], p.class_doc_then[k]
-    return Workspace(*states, *outputs, p.found[k], p.words[k], p.doc[k], *own, p.counts[k])
+    copies = p.hid[k], p.class_hid[k], p.class_doc[k], p.hid_then[k], p.class_hid_then[k], p.class_doc_then[k]
+    return Workspace(*states, *outputs, p.slots[k], p.words[k], p.doc[k], *copies, p.counts[k])
 
 
 @jit
 def thread_weights(weights, space):
-    """Return the weights for one of several training threads: its own copies of those that every word updates."""
+    """Return the weights for one of several training threads: copies of the weights that every word updates."""
     w = weights
     tables = w.class_of, w.bounds, w.restart
     return Weights(
@@ -124,10 +117,10 @@ def merge_changes(worker, weights, space):
 
 
 @jit
-def add_changes(shared, own, then):
-    """shared += own - then; own = then = shared."""
+def add_changes(shared, local, then):
+    """shared += local - then; local = then = shared."""
     for i in range(then.shape[0]):
-        a, b, c = shared[i], own[i], then[i]
+        a, b, c = shared[i], local[i], then[i]
         for j in range(c.size):
             a[j] += b[j] - c[j]
         copy(b, a)
@@ -136,11 +129,12 @@ def add_changes(shared, own, then):
 
 @jit
 def walk(worker, logs, hidden, ids, targets, weights, shared, space, rules, learning):
-    """Process a text in segments; with several threads, `shared` are the weights that all of them share."""
+    """Process a text in segments. With several threads, `shared` are the weights that all of them share."""
     hid, start_hid, H, A, words, counts = weights.hid, weights.start_hid, space.H, space.A, space.words, space.counts
     top, D = H.shape[0] - rules.segment - ROWS, weights.start_doc.size
     i = since = 0
     while i < ids.size:
+        # The segment: words i .. j - 1.
         if rules.independent and ids[i] == 0:
             start(weights, space, top)
         j = i + 1
@@ -149,6 +143,7 @@ def walk(worker, logs, hidden, ids, targets, weights, shared, space, rules, lear
         T, labels = j - i, targets[i:j]
         for t in range(T):
             words[top + t] = ids[i + t]
+        # States, and their products with the learning rate; then predictions.
         forward(H, words, weights.emb, hid, top, T)
         if hidden.size:
             for t in range(T):
@@ -159,14 +154,16 @@ def walk(worker, logs, hidden, ids, targets, weights, shared, space, rules, lear
                 copy(A[r], H[r])
                 scale(A[r], A.shape[1], rules.lr)
         predict(T, top, labels, logs[i:j], weights, space, rules, learning)
+        # Backpropagation through time, the initial document vector, and L2 regularization.
         if learning:
             learned = start_hid[: hid.shape[0] if rules.learn_start and reach == counts[PRECEDING] else 0]
             backward(space, weights.emb, hid, learned, top, T, reach, rules.cutoff, rules.lr)
             if D and rules.independent and labels[T - 1] == 0:
                 move_start(weights.start_doc, space.doc, D, rules)
             tenths = (counts[READ] + T) // 10 - counts[READ] // 10
-            if rules.kept < 1 and tenths:
+            if rules.shrink < 1 and tenths:
                 decay(ids[i:j], labels, tenths, counts[READ], weights, rules)
+        # The last states and words become the history of the next segment.
         counts[PRECEDING] += T
         counts[READ] += T
         for r in range(top):
@@ -203,16 +200,16 @@ def move_start(start_doc, doc, D, rules):
 def decay(read, targets, tenths, before, weights, rules):
     """L2 regularization as in rnnlm: at every tenth word, shrink the weights used for it, forward or backward."""
     emb, word_out, bounds = weights.emb, weights.word_out, weights.bounds
-    kept = rules.kept
+    factor = rules.shrink
     for _ in range(tenths - 1):
-        kept *= rules.kept
+        factor *= rules.shrink
     for matrix in (weights.hid, weights.class_hid, weights.class_doc):
         for i in range(matrix.shape[0]):
-            scale(matrix[i], matrix.shape[1], kept)
+            scale(matrix[i], matrix.shape[1], factor)
     for t in range(read.size):
         if read[t] >= 0:
-            scale(emb[read[t]], emb.shape[1], kept)
+            scale(emb[read[t]], emb.shape[1], factor)
         if (before + t + 1) % 10 == 0 and targets[t] >= 0:
             k = weights.class_of[targets[t]]
             for word in range(bounds[k], bounds[k + 1]):
-                scale(word_out[word], word_out.shape[1], rules.kept)
+                scale(word_out[word], word_out.shape[1], rules.shrink)

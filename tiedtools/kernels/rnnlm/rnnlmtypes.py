@@ -33,7 +33,7 @@ class Workspace(NamedTuple):
     scores: Any  # [1, the longest row + DOTS]: scores of words
     B: Any  # [1, Px]: error of X
     gram: Any  # [BLOCK, BLOCK]
-    found: Any  # int64 [2, order]: slots of n-gram features
+    slots: Any  # int64 [2, order]: slots of n-gram features
     words: Any  # int32 [top + segment + ROWS]: input word of each state
     doc: Any  # [5, Px]: document vector; sum of its errors; vector times learning rate; first error; error count
     hid: Any  # [M, P], or [0, P] with one thread: a thread's copies of the weights that every word updates
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
 
     lr: float
     doc_lr: float
-    kept: float  # 1 - lr * beta
+    shrink: float  # 1 - lr * beta, the factor of L2 regularization
     cutoff: float
     order: int
     defer: bool

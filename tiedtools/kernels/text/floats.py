@@ -39,7 +39,7 @@ def parse_rows(matrix, spans, data, start, rows, E):
     for row in range(rows):
         if start == len(data):
             return row, start
-        # Every loop below ends at the line's LF and so stays within `data`.
+        # The word. Every loop below ends at the line's LF and so stays within `data`.
         i = start
         while data[i] != BLANK and data[i] != TAB and data[i] != LF:
             i += 1
@@ -52,6 +52,7 @@ def parse_rows(matrix, spans, data, start, rows, E):
             while data[i] == BLANK or data[i] == TAB:
                 i += 1
 
+            # Sign, digits, and decimal point: mantissa * 10**exponent.
             negative = data[i] == MINUS
             if negative or data[i] == PLUS:
                 i += 1
@@ -75,6 +76,7 @@ def parse_rows(matrix, spans, data, start, rows, E):
                 i += 1
             if seen == 0:
                 return row, start
+            # The exponent as written.
             if data[i] == SMALL_E or data[i] == LARGE_E:
                 i += 1
                 sign = -1 if data[i] == MINUS else 1
@@ -90,6 +92,7 @@ def parse_rows(matrix, spans, data, start, rows, E):
                     return row, start
                 exponent += sign * written
 
+            # Round to float32, unless the rounding is uncertain.
             value = 0.0
             if mantissa != 0:
                 if not -MAX_EXPONENT <= exponent <= MAX_EXPONENT:
@@ -102,6 +105,7 @@ def parse_rows(matrix, spans, data, start, rows, E):
                 if np.float32(value * (1 - DOUBT)) != np.float32(value * (1 + DOUBT)):
                     return row, start
             matrix[row, e] = -x if negative else x
+        # The end of the line.
         while data[i] == BLANK or data[i] == TAB or data[i] == CR:
             i += 1
         if data[i] != LF:
@@ -189,7 +193,7 @@ def format_numbers(out, numbers):
 
 @jit
 def write_number(out, at, x):
-    """Write a finite float32, given as float64, as printf's "%.9g" does; returns the end position.
+    """Write a float32, passed as a finite float64, as printf's "%.9g" does; returns the end position.
 
     The ninth digit may differ from printf's at a tie, which float64 arithmetic may not detect.
     """

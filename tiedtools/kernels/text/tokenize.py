@@ -62,6 +62,7 @@ def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
             i += 1
             continue
 
+        # Read a word: up to 8 bytes are its key; a longer word is hashed.
         start = i
         key = code = np.uint64(0)
         while byte > BLANK or not is_blank(byte):
@@ -77,6 +78,7 @@ def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
         if length > 8:
             key = scramble(code ^ key) | LONG
 
+        # Look it up: go to the slot of the word or to an empty one.
         slot = scramble(key) & mask
         while table[slot, 1] != 0:
             if table[slot, 0] == key:
@@ -90,6 +92,7 @@ def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
                     break
             slot = (slot + ONE) & mask
 
+        # A new word is skipped, or written as `unknown`, or added to the arena and the table.
         if table[slot, 1] == 0:
             if not grow:
                 state[UNKNOWN] += 1

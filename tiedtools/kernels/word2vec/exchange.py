@@ -11,27 +11,27 @@ NEARLY_ONE = 1 - 1e-6
 
 
 @jit
-def take_changes(own, ranks, matrix, base):
-    """own = matrix - base [rows, P]; ranks[i] is 1 if row i has changed, otherwise 0."""
+def take_changes(changes, ranks, matrix, base):
+    """changes = matrix - base [rows, P]; ranks[i] is 1 if row i has changed, otherwise 0."""
     for i in range(matrix.shape[0]):
         touched = np.float32(0)
         for d in range(matrix.shape[1]):
             change = matrix[i, d] - base[i, d]
-            own[i, d] = change
+            changes[i, d] = change
             touched = max(touched, abs(change))
         ranks[i] = touched > 0
 
 
 @jit
-def combine(matrix, base, own, total, ranks, occurrences):
-    """Replace the own changes of each row by a share of those of all ranks; total [rows, P] is their sum.
+def combine(matrix, base, changes, total, ranks, occurrences):
+    """Replace this rank's changes of each row by a share of `total` [rows, P], the sum of the changes of all ranks.
 
     ranks        float32 [rows], number of ranks that changed the row
     occurrences  float64 [rows], of the row's word in the texts of all ranks since the last exchange, in saturations
 
     One rank's updates move a row a fraction 1 - q towards its optimum, with q = exp(-occurrences). n ranks one after
     the other would move it 1 - q^n; the sum of n changes from the same start is n (1 - q). Changes of rare rows are
-    thus added, and those of frequent rows averaged.
+    thus added, and changes of frequent rows averaged.
     """
     for i in range(matrix.shape[0]):
         q, n, part = math.exp(-occurrences[i]), ranks[i], 1.0
@@ -40,7 +40,7 @@ def combine(matrix, base, own, total, ranks, occurrences):
         for d in range(matrix.shape[1]):
             change = np.float32(part) * total[i, d]
             base[i, d] += change
-            matrix[i, d] += change - own[i, d]
+            matrix[i, d] += change - changes[i, d]
 
 
 @jit

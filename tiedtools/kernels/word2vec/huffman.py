@@ -34,7 +34,7 @@ def paths(nodes, codes, starts, parent, bit):
     """Compute the path from the root to each word: inner nodes (0 .. V - 2, the root last) and the bits taken there.
 
     nodes   int32 [total], codes uint8 [total], or both of size 0 to fill in `starts` only
-    starts  int64 [V + 1]: word k owns starts[k] : starts[k + 1]
+    starts  int64 [V + 1]: the path of word k is starts[k] : starts[k + 1]
     """
     size = starts.size - 1
     root = 2 * size - 2

@@ -42,9 +42,9 @@ def alias(table, share, small, large):
 
 @jit
 def subsample(tokens, begins, ends, ids, thresholds, seed):
-    """Subsample a piece of text: word k is kept with probability thresholds[k] / (2**32 - 1).
+    """Subsample a piece of text: word k stays with probability thresholds[k] / (2**32 - 1).
 
-    tokens        int32 [ids.size + 1], out: the kept words, without line ends; the last element is scratch
+    tokens        int32 [ids.size + 1], out: the words that stay, without line ends; the last element is scratch
     begins, ends  int32 [ids.size], out: tokens[begins[i] : ends[i]] is the sentence of token i, at most
                   LONGEST_SENTENCE tokens
     ids           int32 [tokens], 0 ends a sentence        thresholds  uint32 [V]        seed  uint64

@@ -63,8 +63,8 @@ def slot_of(changes, word, thread):
 def merge(matrix, changes, thread):
     """Add the pending changes of all threads, in thread order, to the rows of `matrix` that `thread` merges.
 
-    If n > 2 threads have changed a row, their changes are scaled by 1 / (n - 1): each thread has made the full update
-    on its own, so for frequent words the plain sum would overshoot.
+    If n > 2 threads have changed a row, their changes are scaled by 1 / (n - 1): each thread has made the full update,
+    so for frequent words the plain sum would overshoot.
     """
     slots, pending, changed, used = changes
     threads = used.shape[0]
@@ -94,7 +94,7 @@ def forget(changes, thread):
 
 @jit
 def merge_proj(proj, local, thread):
-    """Add the threads' changes to their copies of proj, scaled like those of `merge`, in the rows `thread` merges.
+    """Add the threads' changes to their copies of proj, scaled as in `merge`, in the rows that `thread` merges.
 
     proj  [P, P];  local  [threads, P, P]
     """

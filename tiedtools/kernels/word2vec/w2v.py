@@ -19,7 +19,7 @@ Difference from word2vec.c: its skip-gram uses the context word as the input and
 text, the word pairs are the same. With the center word as the input, as in the papers, L is applied once per position
 instead of once per pair.
 
-Each target has its own negatives and sees the updates of the previous target. This is the reference for w2vtiles.py,
+Negatives are drawn for each target, which sees the updates of the previous one. This is the reference for w2vtiles.py,
 which is several times faster.
 """
 
@@ -41,7 +41,7 @@ RUN, STOP, NAN = 0, 1, 2  # stop[0]: running; stop requested; a score was NaN or
 def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_proj, seed):
     """Train on one subsampled piece of text, in batches of up to hidden.shape[0] center words; L is updated per batch.
 
-    matrices, space, text, tree, rules  see w2vtypes.py: Matrices, OwnSpace, Text, Tree, Rules
+    matrices, space, text, tree, rules  see w2vtypes.py: Matrices, ExactSpace, Text, Tree, Rules
     totals     float64 [2], incremented by the loss in nats and by the number of predictions (target words)
     stop       uint8 [1]: polled between batches; set to NAN on divergence, before bad values reach the parameters
     noise      uint32 [V, 2]: alias table of the noise distribution
@@ -69,6 +69,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     for first in range(batches):
         if stop[0] != RUN:
             break
+        # Draw the windows of the batch: center and context words of the `filled` ones that are not empty.
         filled = full = 0
         for at in range(first, n, batches):
             counter += GOLDEN
@@ -85,6 +86,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                 centers[filled, 1] = tokens[at]
                 filled += 1
 
+        # h: the sum or mean of the inputs' rows; then u.
         for b in range(filled):
             for d in range(size):
                 grad[b, d] = 0
@@ -102,6 +104,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             grad[filled:full] = 0
             combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
 
+        # Each target in turn: its output rows, first the path of its Huffman code, then itself and its negatives.
         for b in range(filled):
             for t in range(1, targets[b, 0] + 1):
                 target = targets[b, t]
@@ -111,7 +114,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                         rows[count] = first_node + paths[k]
                         prefetch(emb_out, rows[count])
                         count += 1
-                inner = count
+                inner = count  # output rows that are inner nodes
                 if negative > 0:
                     rows[count] = target
                     prefetch(emb_out, target)
@@ -131,6 +134,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                             prefetch(emb_out, word)
                             count += 1
 
+                # Scores of these rows, loss, and updates; du is summed in `grad`.
                 for j in range(count):
                     row = rows[j]
                     score = hidden.dtype.type(shift if j >= inner else 0)
@@ -148,6 +152,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     if chance < 1e-100:
                         nats -= math.log(chance)
                         chance = 1.0
+                    # 1 - probability of the label, as in word2vec.c where the score is saturated.
                     if lr == 0:
                         continue
                     error = away * likely if right else likely
@@ -166,6 +171,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                         emb_out[row, d] = o + g * mapped[b, d]
                 predictions += 1
 
+        # Backpropagate through L, update it, and update the inputs' rows.
         if lr == 0:
             continue
         if linear:

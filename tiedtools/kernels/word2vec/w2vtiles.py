@@ -19,8 +19,9 @@ not be pushed in one direction a hundred times.
 Sharing negatives among the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
 Distributed Memory". Here all windows of a run share them.
 
-With --deterministic, each thread processes its own piece of text and sees the parameters from before a round of batches
-plus its own changes. At the end of a round the threads synchronize, and their changes are merged in thread order.
+With --deterministic, each thread processes another piece of text, and sees the parameters from before a round of
+batches plus the changes it has made. At the end of a round the threads synchronize, and their changes are merged in
+thread order.
 """
 
 import numpy as np
@@ -43,7 +44,7 @@ PROJ_EVERY = 8, 4
 def train(
     stores, linear, targets, in_step, totals, stop, space, thread, racing, text, noise, n, rules, lr, lr_proj, seed
 ):
-    """Train on one subsampled piece of text. Arguments are those of w2v.train, except:
+    """Train on one subsampled piece of text. Arguments are as in w2v.train, except:
 
     stores, linear, targets, in_step, space, text, rules  see w2vtypes.py: Stores, Linear, Targets, InStep, SharedSpace,
                 Text, Rules; linear, targets and in_step may be None, which omits their code
@@ -78,11 +79,10 @@ def train(
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
-        counter, more = windows(
-            near, far, counts, centers, neighbors, cursor, text, n, rules, counter
-        )  # fmt: skip
+        counter, more = windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter)
         batches += 1
         if more:
+            # Gather the rows, and compute hidden: the band of weights times the rows around for CBOW.
             exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
@@ -95,6 +95,7 @@ def train(
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
                 gather(hidden, emb_in, changes_in, centers, thread)
+            # u = h L, from a packed copy of L.
             negate(hidden, negated)
             if linear is not None:
                 if not fresh:
@@ -103,16 +104,17 @@ def train(
                     fresh = True
                 product(mapped, left(hidden_along, origin, hidden), across, False)
 
+            # Scores, loss, and gradients: first of the negatives, then of the positives.
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
             combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if targets is not None:
                 for b in range(batch):
-                    targets.own[b, 0] = counts[b] > 0
-                own_dots(targets.scores, mapped, targets.rows)
-                nats += errors(targets.scores, targets.own, step, shift)
-                own_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
+                    targets.weights[b, 0] = counts[b] > 0
+                center_dots(targets.scores, mapped, targets.rows)
+                nats += errors(targets.scores, targets.weights, step, shift)
+                center_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
                 dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
                 nats += errors(scores, near, step, shift)
@@ -121,6 +123,7 @@ def train(
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
+            # Backpropagate through L; every few batches, update it.
             if linear is not None:
                 product(back, left(grad_along, origin, grad), backwards, False)
                 if batches % every == due:
@@ -134,6 +137,7 @@ def train(
             totals[0] += nats
             for b in range(batch):
                 totals[1] += counts[b] > 0 if cbow else counts[b]
+            # Update the rows.
             scatter(emb_out, changes_out, frozen_out, negatives, s.d_drawn, thread)
             if targets is not None:
                 if mean and not divide:
@@ -288,7 +292,7 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
 
 @jit
 def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input):
-    """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 for those that are inputs."""
+    """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 if they equal inputs."""
     strips = near.shape[0] // run
     span, each = near.shape[1], far.shape[1]
     for r in range(strips):
@@ -310,8 +314,8 @@ def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbo
 
 
 @jit(relaxed=True)
-def own_dots(scores, A, B):
-    """scores[b, 0] = A[b] . B[b], for each center word and its own output row."""
+def center_dots(scores, A, B):
+    """scores[b, 0] = A[b] . B[b], for each center word and its output row."""
     for b in range(A.shape[0]):
         total = scores.dtype.type(0)
         for d in range(A.shape[1]):
@@ -320,8 +324,8 @@ def own_dots(scores, A, B):
 
 
 @jit(relaxed=True)
-def own_gradients(grad, d_target, errors, mapped, target):
-    """grad += g o and do = g u, for each center word and its own output row o."""
+def center_gradients(grad, d_target, errors, mapped, target):
+    """grad += g o and do = g u, for each center word and its output row o."""
     for b in range(grad.shape[0]):
         g = errors[b, 0]
         for d in range(grad.shape[1]):

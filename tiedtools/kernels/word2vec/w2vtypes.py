@@ -20,7 +20,7 @@ class Rules(NamedTuple):
     cbow: bool  # otherwise skip-gram
     mean: bool  # CBOW: h is the mean of the context words' rows; otherwise their sum
     divide: bool  # CBOW: divide du by the number of context words (the true gradient of a mean) or not (word2vec.c)
-    skip_input: bool  # exclude input words as targets and negatives of their own prediction
+    skip_input: bool  # exclude input words as targets and negatives of the prediction from them
     negated: int  # number of leading dimensions that fixed signs negate; otherwise 0
     shift: float  # constant added to the score of every target and negative
 
@@ -44,7 +44,7 @@ class Matrices(NamedTuple):
     frozen_out: Any
 
 
-class OwnSpace(NamedTuple):
+class ExactSpace(NamedTuple):
     """Scratch of a thread with separate negatives per target. Without L, mapped is hidden, and back is grad."""
 
     hidden: Any  # [batch, P] h; with L, batch is a multiple of tiles.ROWS
@@ -79,7 +79,7 @@ class Targets(NamedTuple):
 
     rows: Any  # [batch, P]
     d_rows: Any  # [batch, P]
-    own: Any  # [batch, 1]
+    weights: Any  # [batch, 1]
     scores: Any  # [batch, 1]
 
 

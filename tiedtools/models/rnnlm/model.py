@@ -125,7 +125,7 @@ class Rnnlm(Model):
         for name, shape in dict(hid=(M, M), class_hid=(M, C), class_doc=(c.doc_dim, C)).items():
             shapes[name] = shapes[f"{name}_then"] = shape if copied else (0, shape[1])
         arrays = {name: buffers(name, n, *shape) for name, shape in shapes.items()}
-        arrays["found"] = buffers("found", n, 2, c.direct_order, dtype=np.int64)
+        arrays["slots"] = buffers("slots", n, 2, c.direct_order, dtype=np.int64)
         arrays["words"] = buffers("words", n, 1, rows, dtype=np.int32)[:, 0]
         arrays["counts"] = buffers("counts", n, 1, 8, dtype=np.int64)[:, 0]
         return Workspace(**arrays)

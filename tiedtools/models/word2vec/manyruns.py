@@ -23,10 +23,14 @@ from tiedtools.vectors.runs import Runs
 LARGEST = float(np.finfo(np.float16).max)
 
 
+WHOLE = 3  # runs on the whole text beside those on resampled documents
+
+
 class TrainedRuns(Runs):
     """The Runs of a ManyRuns session, with what a Trainer needs of a model; saving omits runs that are not finished.
 
-    The vectors lie in a temporary file.
+    every     vectors of all runs [W + R, V, E], in a temporary file; those on the whole text come first
+    finished  bool [W + R]
     """
 
     kind = "word2vec"
@@ -34,12 +38,15 @@ class TrainedRuns(Runs):
 
     def __init__(self, vocab, config, resampling, which):
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
-        matrix = np.memmap(tempfile.TemporaryFile(prefix="tiedtools-"), np.float16, "w+", shape=(R, V, E))
+        W = self.W = min(WHOLE, R) if resampling.resample == "documents" and R > 1 else 0
+        temporary = tempfile.TemporaryFile(prefix="tiedtools-")
+        every = self.every = np.memmap(temporary, np.float16, "w+", shape=(W + R, V, E))
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
-        super().__init__(vocab.words, matrix, np.zeros((R, V), np.int64), vocab.counts, training | dict(seeds=seeds))
+        counts = np.zeros((W + R, V), np.int64)
+        super().__init__(vocab.words, every[W:], counts[W:], vocab.counts, training | dict(seeds=seeds), every[:W])
         self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
-        self.finished = np.zeros(R, bool)
+        self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
     @property
     def n_params(self):
@@ -49,8 +56,9 @@ class TrainedRuns(Runs):
 
     def configuration(self, run):
         """Return the Config of a run, counted from 0; with fewer runs than threads, it has several threads."""
-        threads = max(1, self.config.threads // len(self))
-        return dataclasses.replace(self.config, threads=threads, seed=self.training["seeds"][run])
+        threads, R = max(1, self.config.threads // len(self)), len(self)
+        seed = self.training["seeds"][run - self.W] if run >= self.W else (self.config.seed + R + run) % 2**32
+        return dataclasses.replace(self.config, threads=threads, seed=seed)
 
     def record(self, run, model, text):
         """Store the vectors of a run, counted from 0, from its Word2Vec and the text it was trained on."""
@@ -61,18 +69,19 @@ class TrainedRuns(Runs):
             vectors = vectors @ rotation(unit(self.reference[seen]), unit(vectors[seen])).astype(np.float32)
         if not np.abs(vectors).max(initial=0) < LARGEST:
             raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
-        self.matrix[run], self.present[run], self.finished[run] = vectors, counts, True
+        self.every[run], self.every_present[run], self.finished[run] = vectors, counts, True
 
     def vectors(self, which="in"):
         """Raise TiedtoolsError: there are several vectors of each word."""
         raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
 
     def save(self, file):
-        done = np.flatnonzero(self.finished)
+        done = np.flatnonzero(self.finished[self.W :])
         seeds = [self.training["seeds"][k] for k in done]
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
         training = self.training | dict(runs=len(done), seeds=seeds)
-        Runs(self.words, matrix, self.present[done], self.counts, training).save(file)
+        whole = self.whole[self.finished[: self.W]]
+        Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
 
 
 class OneOfMany(Progress):
@@ -104,7 +113,7 @@ class ManyRuns(Session):
         super().__init__(model)
         self.prepare = prepare
         self.text, self.bounds, self.ids = text, bounds, text.ids
-        self.runs: list = [OneOfMany(1.0) for _ in range(len(model))]
+        self.runs: list = [OneOfMany(1.0) for _ in model.finished]
         self.sessions: dict = {}  # thread -> the Run that it is training
         self.stopping = False
         if checkpoint is not None:
@@ -122,7 +131,7 @@ class ManyRuns(Session):
         model, each = self.model, self.model.config.epochs * self.text.size
         for k in np.flatnonzero(model.finished):
             self.runs[k].done = each
-        self.progress.begin(len(model) * each, round(sum(run.done for run in self.runs)), self.history)
+        self.progress.begin(len(model.finished) * each, round(sum(run.done for run in self.runs)), self.history)
         with self.clock(), interrupts.deferred() if self.checkpoint else contextlib.nullcontext():
             if self.checkpoint:
                 self.checkpoint.write(*self.contents())
@@ -151,8 +160,10 @@ class ManyRuns(Session):
 
     def order(self, k):
         """Return the documents of run k, counted from 0, in order; None: the text as it is."""
-        way, documents = self.model.resampling.resample, len(self.bounds) - 1
-        return None if way == "none" else draw(way, documents, np.random.default_rng([self.model.config.seed, k]))
+        model, way, documents = self.model, self.model.resampling.resample, len(self.bounds) - 1
+        if way == "none" or k < model.W:
+            return None
+        return draw(way, documents, np.random.default_rng([model.config.seed, k - model.W]))
 
     def ask_to_stop(self):
         self.stopping = True
@@ -192,19 +203,19 @@ class ManyRuns(Session):
 
     @property
     def reached(self):
-        return f"after {self.done:,} of {len(self.model):,} runs"
+        return f"after {self.done:,} of {len(self.runs):,} runs"
 
     def worthwhile(self, stopped=None):
-        return self.done > 0
+        return bool(self.model.finished[self.model.W :].any())
 
     def contents(self):
         done = np.flatnonzero(self.model.finished)
         progress = dict(done=done.tolist(), history=self.history, elapsed=self.seconds)
-        return progress, dict(matrix=self.model.matrix[done], present=self.model.present[done])
+        return progress, dict(matrix=self.model.every[done], present=self.model.every_present[done])
 
     def check(self, progress, arrays):
         types = dict(done=list, history=list, elapsed=float)
-        done, (_, V, E) = progress["done"], self.model.matrix.shape
+        done, (_, V, E) = progress["done"], self.model.every.shape
         checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
         if len(set(done)) < len(done) or not all(isinstance(k, int) and k >= 0 for k in done):
             raise ValueError("inconsistent numbers of runs")
@@ -216,11 +227,11 @@ class ManyRuns(Session):
     def load(self, checkpoint):
         progress, arrays = checkpoint.read(self.check)
         for place, k in enumerate(progress["done"]):
-            if k < len(self.model):
-                self.model.matrix[k], self.model.present[k] = arrays["matrix"][place], arrays["present"][place]
+            if k < len(self.runs):
+                self.model.every[k], self.model.every_present[k] = arrays["matrix"][place], arrays["present"][place]
                 self.model.finished[k] = True
         self.elapsed = progress["elapsed"]
-        self.history = [figures for figures in progress["history"] if figures["run"] <= len(self.model)]
+        self.history = [figures for figures in progress["history"] if figures["run"] <= len(self.runs)]
 
 
 def documents_of(text, marks, way):

@@ -20,6 +20,7 @@ from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.kmeans import spherical_kmeans
+from tiedtools.vectors.vectors import trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()
 WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
@@ -55,6 +56,7 @@ class Word2VecTrainer(Trainer):
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
+        trained_format(self.files.output, two_files=not (classes or resampling.runs))
         require_vectors(config, self.files.write)
         if resampling.runs:
             self.refuse_alone()

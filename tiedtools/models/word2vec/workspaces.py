@@ -7,10 +7,10 @@ from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.base.tiles import ROWS
 from tiedtools.kernels.word2vec import w2v, w2vtiles
 from tiedtools.kernels.word2vec.w2vtypes import (
+    ExactSpace,
     InStep,
     Linear,
     Matrices,
-    OwnSpace,
     Rules,
     SharedSpace,
     Stores,
@@ -117,7 +117,7 @@ class OwnNegatives(Workspace):
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         rows = np.zeros(path + 1 + config.negative, np.int32)
-        self.space = OwnSpace(hidden, mapped, grad, back, inputs, targets, rows)
+        self.space = ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run, totals, n, lr, seed):
         matrices, tree = Matrices(*run.model.padded, *run.model.frozen), Tree._make([*run.tree, run.model.first_node])

@@ -10,4 +10,5 @@ class GRU(LSTM):
     Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
     """
 
-    gates, parts, forget_gate, kernel = 3, 1, 2, gru  # the update gate acts as the forget gate
+    gates, parts, kernel, states = 3, 1, gru, gru.GruStates
+    forget_gate = 2  # the update gate acts as the forget gate

@@ -14,7 +14,7 @@ class RHN(LSTM):
     As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
     """
 
-    gates, parts, kernel = 1, 1, rhn
+    gates, parts, kernel, states = 1, 1, rhn, rhn.RhnStates
 
     def __init__(self, *args, depth, transform, **options):
         self.depth, self.transform = depth, transform
@@ -30,7 +30,3 @@ class RHN(LSTM):
         params.add(names[1], (self.depth, n, 2 * n), start.weights)
         params.add(names[2], (self.depth, 2 * n), biases)
         return names
-
-    def weights(self, step):
-        """Return W_x [m, 2n], R [depth, n, 2n], and b [depth, 2n], all with padded rows."""
-        return tuple(map(self.params.padded, self.names))

@@ -39,7 +39,7 @@ class CharCNN:
         for width, table, b, columns, units in self.layers:
             T = table.forward(units, range(0, self.C * width + 1, self.C)).reshape(width, self.C, -1)
             outputs = self.y[0, :, columns], self.best[:, columns]
-            self.team(compose.convolve, *outputs, *scratch, T, self.params[b], codes, self.longest)
+            self.team(compose.convolve, *outputs, scratch, T, self.params[b], codes, self.longest)
         return self.y
 
     def scratch(self):
@@ -52,6 +52,6 @@ class CharCNN:
         for width, table, b, columns, _ in self.layers:
             dT = self.buffers(f"dT{width}", self.team.threads, width * self.C + 1, table.n)
             db, accumulate = self.params.gradient(b)
-            inputs = dy[0, :, columns], self.y[0, :, columns], self.best[:, columns], self.codes, self.longest
-            self.team(compose.convolve_back, dT, db, *scratch, width, *inputs, accumulate)
+            inputs = dy[0, :, columns], self.y[0, :, columns], self.best[:, columns], self.codes, width, self.longest
+            self.team(compose.convolve_back, dT, db, scratch, *inputs, accumulate)
             table.backward(dT[0, :-1])

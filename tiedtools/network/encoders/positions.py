@@ -40,8 +40,8 @@ class Positions:
             if rows.start == rows.stop and not accumulate:
                 dW[block] = 0
             WT, XT = self.buffers("W transposed", n, d), self.buffers("x transposed", d, rows.stop - rows.start)
-            inputs = dy[rows], self.x[rows], W[block], n, accumulate, False
-            self.team(linear.backward, dx[rows], dW[block], none, WT, XT, FULL[1], *inputs)
+            gradients = linear.Gradients(dx[rows], dW[block], none, accumulate, False)
+            self.team(linear.backward, gradients, (WT, XT, FULL[1]), dy[rows], self.x[rows], W[block], n)
         self.team(add_to_rows, self.params.row_gradient(self.E, np.empty(0, np.int64)), dx, self.units)
 
     def blocks(self):

@@ -24,7 +24,7 @@ class AugmentedSoftmax(Softmax):
     def loss(self, x, step):
         """Like Softmax.loss: nats of the cross entropy only, but the gradient of both losses."""
         params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
-        shape, (flat, (Z, XT, _, _), parts) = x.shape, self.prepare(x, self.V)
+        shape, (flat, (Z, XT, _, _, parts, bf16)) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]
         nll = buffer("nll", N, dtype=np.float64)
         distinct, kinds = zip(*(np.unique(targets[k : k + R], return_inverse=True) for k in range(0, N, R)))
@@ -39,15 +39,15 @@ class AugmentedSoftmax(Softmax):
         scratch = kernel.Scratch(
             Z, buffer("A", self.V, R), buffer("D", self.V, R), XT, buffer("EtT", self.m, R),
             buffer("stats of three", 2 * threads, kernel.N_STATS, R), parts, buffer("parts_e", threads, R, self.m),
-            self.bf16(buffer, R, self.n), self.bf16(self.buffers_e, R, self.m),
+            bf16, self.bf16(self.buffers_e, R, self.m),
         )  # fmt: skip
         number = params.dtype.type
         scale, scale_kl = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
         W, b = self.weights()
         team(
-            kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE), scratch,
+            kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE, add_w, add_b, add_e), scratch,
             kernel.Inputs(flat, W, b, Et, E), kernel.Targets(targets, kinds, firsts),
-            kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow), kernel.Accumulate(add_w, add_b, add_e),
+            kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow),
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)

@@ -41,23 +41,22 @@ class Direction:
         """Set this direction's half of y [T, B, 2n] from x [T, B, m]."""
         (T, B, _), n, buffer = x.shape, self.n, self.buffers
         gates = self.inputs.forward(x, step).reshape(T * B, -1)
-        q, h = buffer("q", T * B, n), buffer("h", (T + 1) * B, n)
+        steps = gated.Steps(gates, buffer("q", T * B, n), buffer("h", (T + 1) * B, n))
         bf16 = buffer.bf16(self.params.half, step.training, h_along=(B, n), w_down=(n, GATES * n))
-        where = lengths, n, self.reverse * n, self.reverse
-        self.saved = gates, q, h, where
-        sums, W = buffer("sums", B, GATES * n), self.params.padded(self.W)
-        self.team(gated.forward, y.reshape(T * B, -1), gates, q, h, sums, bf16, W, *where)
+        self.saved = steps, lengths
+        scratch, W = (buffer("sums", B, GATES * n), bf16), self.params.padded(self.W)
+        self.team(gated.forward, y.reshape(T * B, -1), steps, scratch, W, lengths, n, self.reverse)
 
     def backward(self, dy):
         """Return dx [T, B, m] for dy [T, B, 2n]."""
-        (T, B, _), n, buffer, (gates, q, h, where) = dy.shape, self.n, self.buffers, self.saved
+        (T, B, _), n, buffer, (steps, lengths) = dy.shape, self.n, self.buffers, self.saved
         dz, W = buffer("dz", T * B, GATES * n), self.params.padded(self.W)
         bf16 = buffer.bf16(self.params.half, z_along=(B, GATES * n), wt_down=(GATES * n, n))
         scratch = buffer("dh", B, n), buffer("W transposed", GATES * n, n), bf16
-        self.team(gated.backward, gates, dz, *scratch, dy.reshape(T * B, -1), q, h, W, *where)
-        before = h[B:] if self.reverse else h[: T * B]
+        self.team(gated.backward, dz, scratch, dy.reshape(T * B, -1), steps, W, lengths, n, self.reverse)
+        before = steps.H[B:] if self.reverse else steps.H[: T * B]
         state_gradient(self.params, buffer, self.W, dz, before)
-        return self.inputs.backward(gates.reshape(T, B, -1))
+        return self.inputs.backward(steps.G.reshape(T, B, -1))
 
 
 class BiGRU:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tiedtools.kernels.base.elementwise import through_tanh
 from tiedtools.kernels.cells import conditional as kernel
+from tiedtools.kernels.cells.attention import Source
 from tiedtools.kernels.cells.gated import GATES
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.bigru import recurrent_weights, state_gradient
@@ -14,7 +15,7 @@ from tiedtools.network.start import Start, orthogonal
 
 
 class Memory(NamedTuple):
-    """Encoded sentences, as the decoder reads them.
+    """The encoded sentences, input of the decoder.
 
     C, P     [S, sentences, 2n, padded]: annotations c_j, and c_j W_c + b
     lengths  int32 [sentences], their numbers of words
@@ -33,7 +34,7 @@ class Memory(NamedTuple):
     def flat(self):
         """Return the kernel's Source."""
         C, P = (x.reshape(-1, x.shape[-1]) for x in (self.C, self.P))
-        return kernel.Source(C, P, self.lengths, self.rows)
+        return Source(C, P, self.lengths, self.rows)
 
 
 class ConditionalGRU:
@@ -85,7 +86,8 @@ class ConditionalGRU:
         bf16 = buffer.bf16(params.half, step.training, s_along=(B, n), k_along=(B, 2 * n), **shapes)
         weights = kernel.Weights(*map(params.padded, self.weights))
         vectors = params["gru2.b"], params["attention.v"]
-        self.team(kernel.forward, steps, buffer("sums", B, GATES * n), bf16, memory.flat(), weights, *vectors, n)
+        scratch = buffer("sums", B, GATES * n), bf16
+        self.team(kernel.forward, steps, scratch, memory.flat(), weights, *vectors, n)
         states, contexts, alpha = (x.reshape(-1, B, x.shape[1]) for x in (steps.S, steps.K, steps.alpha))
         return states[1:], contexts, alpha[:, :, :words]
 
@@ -99,14 +101,13 @@ class ConditionalGRU:
         dS[:B], dS[B:] = 0, ds.reshape(N, -1)
         dC, dP = buffer("dc", words, B, 2 * n), buffer("dp", words, B, 2 * n)
         dv, dz1, dz2 = buffer("dv", threads, 2 * n), buffer("dz1", N, GATES * n), buffer("dz2", N, GATES * n)
-        scratch = buffer("d", B, n), buffer("terms", threads, 3, max(2 * n, words))
+        dC_flat, dP_flat = (x.reshape(words * B, -1) for x in (dC, dP))
+        gradients = kernel.Gradients(dC_flat, dP_flat, dv, dz1, dz2, dS, dk.reshape(N, -1))
         shapes = {f"{name}_down": params[W].shape[::-1] for name, W in zip(("u1t", "wst", "wkt", "u2t"), self.weights)}
         transposed = kernel.Weights(*(buffer(f"{name} transposed", *shape) for name, shape in shapes.items()))
         bf16 = buffer.bf16(params.half, z_along=(B, GATES * n), a_along=(B, 2 * n), **shapes)
-        self.team(
-            kernel.backward, *(x.reshape(words * B, -1) for x in (dC, dP)), dv, dz1, dz2, dS,
-            dk.reshape(N, -1), scratch, bf16, steps, source, weights, transposed, params["attention.v"], n,
-        )  # fmt: skip
+        scratch = kernel.Scratch(buffer("d", B, n), buffer("terms", threads, 3, max(2 * n, words)), transposed, bf16)
+        self.team(kernel.backward, gradients, scratch, steps, source, weights, params["attention.v"], n)
         inputs = (dz1, steps.S[:N]), (steps.A, steps.S1), (steps.G2, steps.K), (dz2, steps.S1)
         for k in 2, 0, 1, 3:  # the largest first, so that scratch arrays are allocated once
             state_gradient(params, buffer, self.weights[k], *inputs[k])

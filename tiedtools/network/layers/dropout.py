@@ -70,9 +70,7 @@ class Masks:
         self.drops, self.n, self.dtype = [Dropout(params, site, rate, same) for site in sites], n, params.dtype
 
     def draw(self, step, B):
-        """Draw masks [K, B, n]; None without dropout."""
-        if step.seed is None:
-            return None
+        """Draw masks [K, B, n]."""
         masks = np.empty((len(self.drops), B, self.n), self.dtype)
         for mask, drop in zip(masks, self.drops):
             mask[:] = drop.draw(step, 1, B, self.n)[0, :, : self.n]

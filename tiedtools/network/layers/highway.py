@@ -3,6 +3,7 @@
 import numpy as np
 
 from tiedtools.kernels.output import highway
+from tiedtools.kernels.output.linear import Gradients
 from tiedtools.network.buffers import Buffers
 
 OPEN = -2.01, -1.99  # initial biases of the transform gates (Assylbekov and Takhanov's code): at first, t is about .12
@@ -50,10 +51,11 @@ class Highway:
             self.params.half, wt_down=(2 * n, n),
             dz_along=(threads * rows, 2 * n), dz_down=(threads * rows, 2 * n), xt_along=(threads * n, rows),
         )  # fmt: skip
-        self.team(
-            highway.backward, dx.reshape(N, -1), dW, db, buffer("W transposed", 2 * n, n),
-            buffer("x transposed", threads, n, rows), buffer("errors", threads, rows, 2 * n),
-            buffer("parts", threads, n + 1, 2 * n), bf16,
-            dy.reshape(N, -1), self.y, self.signed, self.x, self.params.padded(self.W), accumulate, accumulate_b,
+        gradients = Gradients(dx.reshape(N, -1), dW, db, accumulate, accumulate_b)
+        scratch = highway.Scratch(
+            buffer("W transposed", 2 * n, n), buffer("x transposed", threads, n, rows),
+            buffer("errors", threads, rows, 2 * n), buffer("parts", threads, n + 1, 2 * n), bf16,
         )  # fmt: skip
+        W, saved = self.params.padded(self.W), (self.y, self.signed, self.x)
+        self.team(highway.backward, gradients, scratch, dy.reshape(N, -1), *saved, W)
         return dx

@@ -40,11 +40,9 @@ class Linear:
         db, accumulate_b = self.params.gradient(self.b)
         N, m, n = len(self.x), self.m, self.n
         bf16 = self.buffers.bf16(self.params.half, dy_along=(N, n), wt_down=(n, m), xt_along=(m, N), dy_down=(N, n))
-        self.team(
-            linear.backward, dx.reshape(self.x.shape), dW, db, self.buffers("W transposed", n, m),
-            self.buffers("x transposed", m, N), bf16,
-            dy.reshape(N, -1), self.x, self.params.padded(self.W), n, accumulate, accumulate_b,
-        )  # fmt: skip
+        gradients = linear.Gradients(dx.reshape(self.x.shape), dW, db, accumulate, accumulate_b)
+        scratch = self.buffers("W transposed", n, m), self.buffers("x transposed", m, N), bf16
+        self.team(linear.backward, gradients, scratch, dy.reshape(N, -1), self.x, self.params.padded(self.W), n)
         if self.decay:
             dW += self.scale * self.decay * self.params.padded(self.W)
         return dx

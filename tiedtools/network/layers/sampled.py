@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tiedtools.kernels.output.softmax import Weights
 from tiedtools.network.buffers import stride
 from tiedtools.network.layers.softmax import Softmax
 
@@ -79,7 +80,8 @@ class SampledSoftmax(Softmax):
             true_shift += b[true]
         true_scores = np.einsum("ij,ij->i", x.reshape(W_true.shape), W_true) + true_shift
         dW, db, d_true = buffer("dW", S, self.n), buffer("db", S), buffer("d_own", true.size)
-        nll, dx = self.descend(x, W, shift, index, step.scale, dW, db, true_scores, d_true)
+        weights = Weights(W, shift, true_scores)
+        nll, dx = self.descend(x, weights, index, step.scale, dW, db, d_true, False, False)
         flat = dx.reshape(W_true.shape)
         flat += d_true[:, None] * W_true
         self.table.add_to_rows(dW, words)

@@ -23,14 +23,14 @@ class Softmax:
         self.params, self.team, self.table, self.b, self.V, self.n = params, params.team, table, bias, table.V, table.m
         self.buffers = Buffers(params.dtype)
 
-    def prepare(self, x, words):
-        """Return x flattened to [N, n], and scratch arrays with scores for `words` words."""
-        buffer, threads = self.buffers, self.team.threads
-        x = x.reshape(-1, x.shape[-1])
+    def prepare(self, x, words, training=True):
+        """Return x flattened to [N, n], and the kernel's Scratch with scores for `words` words."""
+        buffer, n, threads, x = self.buffers, self.n, self.team.threads, x.reshape(-1, x.shape[-1])
         blocks = -(-len(x) // max(ROWS // 4, min(ROWS, SCORES // self.V)))
         rows = -(-len(x) // blocks)
-        scratch = buffer("scores", words, rows), buffer("xt", self.n, rows), buffer("peaks", -(-self.V // WORDS), rows)
-        return x, (*scratch, buffer("stats", threads, 4, rows)), buffer("parts", threads, rows, self.n)
+        Z, XT, peaks = buffer("scores", words, rows), buffer("xt", n, rows), buffer("peaks", -(-self.V // WORDS), rows)
+        stats, parts = buffer("stats", threads, 4, rows), buffer("parts", threads, rows, n)
+        return x, softmax.Scratch(Z, XT, peaks, stats, parts, self.bf16(buffer, rows, n, training))
 
     def bf16(self, buffers, rows, n, used=True):
         """Return scratch for the kernel's bfloat16 operands, for blocks of `rows` predictions with vectors [n]."""
@@ -49,26 +49,25 @@ class Softmax:
         dW, accumulate = self.table.gradient()
         db, accumulate_b = self.params.gradient(self.b)
         (W, b), none = self.weights(), self.params.none
-        return self.descend(x, W, b, step.targets, step.scale, dW, db, none, none, accumulate, accumulate_b)
+        weights = softmax.Weights(W, b, none)
+        return self.descend(x, weights, step.targets, step.scale, dW, db, none, accumulate, accumulate_b)
 
-    def descend(self, x, W, b, targets, scale, dW, db, apart, d_apart, accumulate=False, accumulate_b=False):
-        """Return nats and dx like `loss`, for targets in rows of W [V', n] or apart: see kernels/output/softmax.py."""
-        flat, scratch, parts = self.prepare(x, len(W))
+    def descend(self, x, weights, targets, scale, *gradients):
+        """Return nats and dx like `loss`, for targets in the kernel's Weights, and compute its other Gradients."""
+        flat, scratch = self.prepare(x, len(weights.W))
         nll = self.buffers("nll", targets.size, dtype=np.float64)
         dx = self.buffers("dx", *targets.shape, self.n)
-        bf16 = self.bf16(self.buffers, parts.shape[1], self.n)
-        self.team(
-            softmax.loss_and_gradient, nll, dx.reshape(flat.shape), dW, db, d_apart, *scratch, parts, bf16,
-            flat, W, b, apart, targets.ravel(), self.params.dtype.type(scale), accumulate, accumulate_b,
-        )  # fmt: skip
+        gradients = softmax.Gradients(dx.reshape(flat.shape), *gradients)
+        scale = self.params.dtype.type(scale)
+        self.team(softmax.loss_and_gradient, nll, gradients, scratch, flat, weights, targets.ravel(), scale)
         return nll.reshape(targets.shape), dx
 
     def score(self, x, step):
         """Return log probabilities of the targets in nats, float64 [T, B]; 0 if the target is -1."""
-        targets = step.targets
-        flat, scratch, _ = self.prepare(x, self.team.threads * WORDS)
-        logp, bf16 = self.buffers("nll", targets.size, dtype=np.float64), self.bf16(self.buffers, 0, 0, used=False)
-        self.team(softmax.log_probabilities, logp, *scratch, bf16, flat, *self.weights(), targets.ravel())
+        targets, (flat, scratch) = step.targets, self.prepare(x, self.team.threads * WORDS, training=False)
+        logp, (W, b) = self.buffers("nll", targets.size, dtype=np.float64), self.weights()
+        weights = softmax.Weights(W, b, self.params.none)
+        self.team(softmax.log_probabilities, logp, scratch, flat, weights, targets.ravel())
         return logp.reshape(targets.shape)
 
     def distribution(self, x):

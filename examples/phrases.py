@@ -1,0 +1,58 @@
+"""Find and join the phrases of a text with tiedtools and with gensim, and compare times and texts.
+
+    python examples/phrases.py TEXT [--scoring default|npmi]
+
+Both count and join with the same settings in the same run; the joined texts must be equal. gensim has one thread.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GENSIM = """
+import sys
+from gensim.models.phrases import Phrases
+from gensim.models.word2vec import LineSentence
+
+text, output, scoring, threshold = sys.argv[1:]
+phrases = Phrases(LineSentence(text, max_sentence_length=10**9), threshold=float(threshold), scoring=scoring)
+with open(text, encoding="utf-8") as lines, open(output, "w", encoding="utf-8") as file:
+    file.writelines(" ".join(phrases[line.split()]) + "\\n" for line in lines)
+"""
+
+
+def measure(name, command):
+    """Run a command; print its wall-clock and CPU time."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{name:10} {seconds:8.2f} s {cpu:8.2f} s of CPU time", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("text")
+    parser.add_argument("--scoring", choices=["default", "npmi"], default="default")
+    arguments = parser.parse_args()
+    threshold = {"default": "10", "npmi": "0.5"}[arguments.scoring]
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = Path(folder, "ours"), Path(folder, "theirs")
+        command = [sys.executable, "-m", "tiedtools", "phrases", arguments.text, "--scoring", arguments.scoring]
+        for _ in range(3):
+            measure("tiedtools", [*command, "--threshold", threshold, "-output", ours])
+        measure("gensim", [sys.executable, "-c", GENSIM, arguments.text, theirs, arguments.scoring, threshold])
+        words = [path.read_text(encoding="utf-8").split("\n") for path in (ours, theirs)]
+        different = sum(one.split() != two.split() for one, two in zip(*words))
+        print(f"{len(words[0]) - 1:,} lines, {different:,} different")
+    sys.exit(different > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""A text in which phrases are found and joined, as word IDs in a temporary file."""
+
+import itertools
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from tiedtools.base import memory
+from tiedtools.base.messages import log
+from tiedtools.base.processor import ahead, available_cores
+from tiedtools.kernels.text import phrases as kernels
+from tiedtools.text.counting import count, map_zeros
+from tiedtools.text.encoding import full
+from tiedtools.text.sources import counted
+
+BLOCK = 1 << 18  # IDs written at a time
+SAMPLE = 64  # the number of different pairs is estimated from this fraction of them
+FULL, ROW = 0.75, 16  # largest proportion of a table's rows that are in use; bytes of a row
+
+
+class PhraseText:
+    """A text, read once; paths and errors as for counting.count, which see for its exceptions."""
+
+    def __init__(self, paths, errors="strict"):
+        self.file = tempfile.TemporaryFile(prefix="tiedtools-")
+        try:
+            self.table, _ = count(paths, errors, keep=self.file)
+            self.file.flush()
+        except OSError as error:
+            raise full(error) from None
+        self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
+        self.threads = available_cores()
+
+    def numbers(self, words):
+        """Return the IDs of words, int32 [n], which are new words of the text if necessary."""
+        return self.table.add(" ".join([*words, ""]).encode())
+
+    def find(self, settings, threshold):
+        """Count words and pairs; return those above the threshold in the form of phrases.Phrase, by first occurrence.
+
+        settings  phrases.Phrases
+        """
+        connectors, table = self.numbers(settings.connector_words), self.table
+        V, delimiter = len(table), np.empty((2, 1), np.uint64)
+        connects, (H, P), counts = np.zeros(V, np.uint8), np.empty((2, V), np.uint64), np.zeros(V, np.int64)
+        connects[connectors] = 1
+        spelled = np.frombuffer(f"{settings.delimiter}\n".encode(), np.uint8)
+        kernels.hash_words(H, P, table.arena, table.starts)
+        kernels.hash_words(*delimiter, spelled, np.array([0, len(spelled)]))
+        words = self.ids, H, P, connects, delimiter[:, 0]
+        across = settings.scoring == "word2phrase"  # word2phrase counts pairs across line ends, too
+
+        def tally(part, parts, slots, most):
+            """Count a hash partition: (table, its entries, counts up to which entries were dropped)."""
+            found = rows(max(int(slots), 2 * V // parts + 1024))
+            ring, state, dropped = np.empty(kernels.AHEAD, np.uint64), np.zeros(4, np.int64), 0
+            state[kernels.USED] = kernels.add_words(found, H, table.counts, connects, part, parts)
+            while True:
+                limit = int(FULL * len(found)) - kernels.AHEAD
+                kernels.count(found, state, ring, *words, across, part, parts, limit)
+                if state[kernels.POSITION] == len(self.ids):
+                    return found, int(state[kernels.USED]), dropped
+                if 3 * len(found) <= most:
+                    smaller, found = found, rows(2 * len(found))
+                else:
+                    dropped += 1
+                    smaller = found[found[:, 1] > dropped]
+                    found[:] = 0
+                state[kernels.USED] = kernels.copy(found, smaller, 0)
+
+        # Choose the size of the tables, and count with a thread for each.
+        budget = int(1e6 * settings.max_memory if settings.max_memory else memory.available() / 2)
+        estimate = SAMPLE * tally(0, SAMPLE, 0, budget)[1]
+        need = ROW * (estimate / FULL * 1.1 + (self.threads << 15))
+        about = f"phrases: about {estimate:,} different words and pairs, {need / 1e6:,.0f} MB"
+        log.info(about if need <= budget else f"{about}, more than `max_memory={budget / 1e6:.0f}`")
+        sizes = [size / ROW / self.threads for size in (min(need, budget), budget)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            tables, entries, dropped = zip(*pool.map(lambda k: tally(k, self.threads, *sizes), range(self.threads)))
+        if max(dropped):
+            log.warning(
+                f"phrases: pairs counted at most {counted(max(dropped), 'time')} were dropped when memory was full;"
+                " counts are approximate; raise `max_memory`"
+            )
+        least = settings.min_count
+        frequent = rows(2 * sum(int((found[:, 1] >= least).sum()) for found in tables) + 1)
+        for part, found in enumerate(tables):
+            kernels.look_up(counts, found, H, part, self.threads)
+            kernels.copy(frequent, found, least)
+
+        # Compare the scores with the threshold.
+        limits = (
+            getattr(kernels, settings.scoring.upper()),
+            float(np.float32(threshold)) if across else threshold,
+            least,
+        )
+        n, capacity, totals = 1, 0, np.array([table.counts[1:V].sum(), sum(entries)])
+        while n > capacity:  # at most twice, if a string is a phrase in several ways, such as a_b + c and a + b_c
+            capacity = max(n, len(frequent) // 2)
+            spans, scores = np.empty((capacity, 2), np.int64), np.empty((capacity, 2))
+            n = kernels.find(spans, scores, rows(2 * capacity + 1), frequent, *words, counts, *limits, totals)
+        spelled = table.words
+        return [
+            (tuple(spelled[k] for k in self.ids[i : j + 1]), score, int(occurrences))
+            for (i, j), (score, occurrences) in zip(spans[:n].tolist(), scores[:n].tolist())
+        ]
+
+    def join(self, phrases, delimiter):
+        """Join phrases, as from `find`, from left to right, each word in at most one."""
+        new = self.numbers(delimiter.join(words) for words, *_ in phrases)
+        ids = self.numbers(itertools.chain.from_iterable(words for words, *_ in phrases))
+        bounds = np.cumsum([0, *(len(words) for words, *_ in phrases)])
+        known, roles, before = rows(2 * len(phrases) + 1), np.zeros(len(self.table), np.uint8), len(self.ids)
+        kernels.enter(known, roles, ids, bounds)
+        self.ids = self.ids[: kernels.join(self.ids, roles, known, new, self.table.counts)]
+        log.info(f"phrases: {counted(len(phrases), 'phrase')}; words joined {before - len(self.ids):,} times")
+
+    def spelled(self):
+        """Yield the text in blocks of UTF-8, with a blank between words."""
+        table, ids = self.table, self.ids
+        lengths = np.diff(table.starts[: len(table) + 1])
+
+        def spell(start):
+            block = ids[start : start + BLOCK]
+            out = np.empty(lengths[block].sum(), np.uint8)
+            n = kernels.spell(out, block, table.arena, table.starts, start == 0 or ids[start - 1] == 0)
+            return out[:n].tobytes()
+
+        yield from ahead([spell] * self.threads, range(0, len(ids), BLOCK))
+
+
+def rows(n):
+    """Return an empty hash table of n rows."""
+    return map_zeros(2 * n, np.uint64).reshape(-1, 2)
