@@ -99,6 +99,15 @@ def test_texts_are_split_as_in_training(run, trained, path, tmp_path):
     assert generated.stdout_bytes.startswith(b"the cat !")
 
 
+def test_words_of_tokenized_text(run, trained, tmp_path):
+    vectors, raw = trained("w2v"), tmp_path / "raw.txt"
+    raw.write_text("THE CAT sat.\nIt's!\n")
+    plain = run("docvec", vectors, raw, "--tokenize", "words").stdout_bytes
+    assert run("docvec", f"{vectors}:in", raw).stdout_bytes == run("docvec", vectors, raw).stdout_bytes != plain
+    table = run("ppl", trained("lstm"), raw, "--words").stdout_bytes.decode().splitlines()
+    assert [line.split("\t")[4] for line in table[1:]] == ["the", "cat", "sat", ".", "</s>", "it's", "!", "</s>"]
+
+
 def test_python_splits_as_in_training(trained):
     model = tiedtools.load(trained("lstm"))
     raw, words = iter(["The CAT sat.", "It's the mat!"]), [["the", "cat", "sat", "."], ["it's", "the", "mat", "!"]]
