@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tiedtools.base.messages import log
@@ -36,7 +37,7 @@ class Raw:
     unit: str = "text"
     processes: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rules:
             regular_expressions()  # before any text is read
             if self.unit == "line":
@@ -45,10 +46,10 @@ class Raw:
             self.source.raw = True
 
     @property
-    def name(self):
+    def name(self) -> str:
         return shown(self.source)
 
-    def lines(self):
+    def lines(self) -> Iterator[str]:
         """Yield the lines of the text, or its records, as strings that end in a newline."""
         if self.field is None:
             with open_source(self.source) as file, Decoder(self.source, self.errors) as decode:
@@ -61,9 +62,9 @@ class Raw:
                 text = "\n".join([*filter(str.strip, text.split("\n")), ""])
             yield text.removesuffix("\n" * (self.unit == "text")) + "\n"
 
-    def pieces(self):
+    def pieces(self) -> Iterator[bytes]:
         """Yield the text as bytes, in whole lines."""
-        texts = self.lines()
+        texts: Any = self.lines()
         if self.rules:
             texts = tokenized(texts, self.rules, self.processes or available_cores(), shown(self.source))
         with contextlib.closing(texts):
@@ -71,13 +72,14 @@ class Raw:
                 yield text.encode()
 
 
-def tokenized(texts, rules, processes, name):
+def tokenized(texts: Iterable[str], rules: Tokenization, processes: int, name: str) -> Iterator[str]:
     """Yield strings with their words separated by spaces, in order; with several processes, in batches.
 
     texts  iterable of strings of whole lines
     name   name of the text, for a warning about scripts without spaces
     """
-    some, tokenizers = [], [Tokenizer(rules)]
+    some: list[str] = []
+    tokenizers: list[Any] = [Tokenizer(rules)]
     if processes > 1:
         texts = batches(texts)
         some = [*itertools.islice(texts, 2)]
@@ -85,7 +87,8 @@ def tokenized(texts, rules, processes, name):
     with contextlib.ExitStack() as stack:
         if len(some) > 1:
             tokenizers = [stack.enter_context(contextlib.closing(Process(rules))) for _ in range(processes)]
-            yield from stack.enter_context(contextlib.closing(ahead(tokenizers, texts)))
+            results: Any = ahead(tokenizers, texts)
+            yield from stack.enter_context(contextlib.closing(results))
         else:
             yield from map(tokenizers[0], texts)
         if any(tokenizer.unsegmented for tokenizer in tokenizers):
@@ -95,9 +98,10 @@ def tokenized(texts, rules, processes, name):
             )
 
 
-def batches(texts):
+def batches(texts: Iterable[str]) -> Iterator[str]:
     """Yield the concatenation of the next strings, of about BATCH characters."""
-    batch, size = [], 0
+    batch: list[str] = []
+    size = 0
     for text in texts:
         batch.append(text)
         size += len(text)
@@ -108,7 +112,9 @@ def batches(texts):
         yield "".join(batch)
 
 
-def prepared(source, tokenize=None, field=None, errors="strict", **how):
+def prepared(
+    source: Any, tokenize: str | None = None, field: str | None = None, errors: str = "strict", **how: Any
+) -> Any:
     """Return a source as a Raw, a list of sources likewise; unchanged if `tokenize` and `field` are None.
 
     tokenize, field, errors  settings of Reading
@@ -119,10 +125,10 @@ def prepared(source, tokenize=None, field=None, errors="strict", **how):
         return [prepared(one, tokenize, field, errors, **how) for one in source]
     if source is None or tokenize is None and field is None:
         return source
-    return Raw(source, tokenize and Tokenization.of(tokenize), field, errors, **how)
+    return Raw(source, Tokenization.of(tokenize) if tokenize is not None else None, field, errors, **how)
 
 
-def as_trained(model, tokenize=None, tell=True):
+def as_trained(model: Any, tokenize: str | None = None, tell: bool = True) -> str | None:
     """Return the `tokenize` setting for texts that a model reads: by default that of its training text, or None.
 
     tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning
@@ -131,13 +137,13 @@ def as_trained(model, tokenize=None, tell=True):
     trained = (getattr(model, "settings", None) or {}).get("tokenize", WORDS)
     if tokenize is None and trained != WORDS and tell:
         log.info(f"tokenized as in training (`tokenize={trained}`); `tokenize={WORDS}` reads the text as words")
-    elif WORDS not in (tokenize or WORDS, trained) and Tokenization.of(tokenize) != Tokenization.of(trained):
+    elif WORDS not in (tokenize or WORDS, trained) and Tokenization.of(str(tokenize)) != Tokenization.of(trained):
         log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")
     tokenize = tokenize or trained
     return None if tokenize == WORDS else tokenize
 
 
-def splitter(tokenize):
+def splitter(tokenize: str | None) -> Callable[[Any], list[str]]:
     """Return a function that splits a string into a list of words, and returns an iterable of words as a list.
 
     tokenize  the setting, or None

@@ -3,6 +3,8 @@
 import csv
 import itertools
 import json
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.files.output import split_compression
@@ -13,7 +15,7 @@ COLUMNS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}  # ending of a name -> separ
 KINDS = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}
 
 
-def records(source, field, errors="strict"):
+def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
     """Yield the text in a field of each record, a str, which is a document.
 
     source  as for open_source: JSON lines, that is, an object per line; or CSV or TSV with a header. The format is that
@@ -55,7 +57,7 @@ class Wrong(Exception):
     """A record without text in the field: (line, problem)."""
 
 
-def values(lines, field):
+def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of the field of each JSON object. Raises Wrong."""
     for number, line in enumerate(lines, 1):
         if line.isspace():
@@ -70,9 +72,9 @@ def values(lines, field):
         yield number, text_of(record, field, number)
 
 
-def text_of(record, field, number):
+def text_of(record: dict[str, Any], field: str, number: int) -> str:
     """Return the text in a field of a JSON object. Raises Wrong, with the number of its line."""
-    value = record
+    value: Any = record
     for name in [field] if field in record else field.split("."):
         if not isinstance(value, dict) or name not in value:
             names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) else ""
@@ -87,7 +89,7 @@ def text_of(record, field, number):
     raise Wrong(number, f"{quoted(field)} is {kind}, not text; `jq -c 'select(.FIELD | strings)'` drops these records")
 
 
-def cells(lines, separator, field):
+def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of the column `field` of each row. Raises Wrong."""
     csv.field_size_limit(LONGEST_LINE)
     tsv = separator != ","

@@ -37,7 +37,7 @@ ABBREVIATIONS = (
 ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes it ordinal
 
 
-def regular_expressions():
+def regular_expressions() -> Any:
     """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
     regex = library("regex", "tokenization needs regex", "text")
     if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
@@ -55,7 +55,7 @@ class Tokenizer:
     unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
     """
 
-    def __init__(self, rules: Tokenization):
+    def __init__(self, rules: Tokenization) -> None:
         self.rules, self.unsegmented = rules, False
         compiled: Any = functools.partial(regular_expressions().compile, flags=regular_expressions().VERSION1)
         more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
@@ -84,14 +84,14 @@ class Tokenizer:
             text = text.replace(f"{END} {START}", "\n").replace(START, "").replace(END, "")
         return text
 
-    def line(self, line):
+    def line(self, line: str) -> str:
         """Return the words of a line, separated by spaces, with the marks of sentences."""
         if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
             if not may_have_address(line):
                 return self.cased(" ".join(self.ascii_word.findall(line)))
         return "".join(map(self.remembered, line.split()))[1:]
 
-    def cased(self, text):
+    def cased(self, text: str) -> str:
         """Return the text in lower case if the rules say so."""
         if not self.rules.lower:
             return text
@@ -120,7 +120,7 @@ class Tokenizer:
                 result += END
         return result
 
-    def tokens(self, string):
+    def tokens(self, string: str) -> list[str]:
         """Return the words of a string by UAX #29, with addresses, @names, #tags, and contractions in one piece."""
         if self.apostrophes == "contractions" and self.contraction.fullmatch(string.translate(SAME)):
             return [string] * bool(string)
@@ -130,7 +130,7 @@ class Tokenizer:
         parts = self.address.split(string)
         return [word for k, part in enumerate(parts) for word in ([part] if k % 2 else find(part))]
 
-    def rewritten(self, word):
+    def rewritten(self, word: str) -> list[str]:
         """Return the words that replace a word: itself, none, or several."""
         rules = self.rules
         if rules.numbers == "keep" and word.isalnum():
@@ -155,7 +155,7 @@ class Tokenizer:
         return [part for part in (before, *self.rewritten(inner), after) if part] if before or after else [word]
 
 
-def may_have_address(string):
+def may_have_address(string: str) -> bool:
     """Return whether it is worthwhile to search a string for URLs and e-mail addresses."""
     return "@" in string or "//" in string or "www." in string.lower()
 
@@ -163,7 +163,7 @@ def may_have_address(string):
 class Process:
     """A Tokenizer in a process of its own, which ends with this one; `unsegmented` as for Tokenizer."""
 
-    def __init__(self, rules: Tokenization):
+    def __init__(self, rules: Tokenization) -> None:
         self.unsegmented = False
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
         self.process: Any = subprocess.Popen(
@@ -183,13 +183,13 @@ class Process:
             raise TiedtoolsError("a tokenizing process has ended; was it killed? Memory may be full") from None
         return result
 
-    def close(self):
+    def close(self) -> None:
         """End the process."""
         self.process.kill()
         self.process.communicate()
 
 
-def serve():
+def serve() -> None:
     """Tokenize the texts on standard input, pickled, until it ends."""
     tokenizer = Tokenizer(Tokenization.of(sys.argv[1]))
     try:
