@@ -66,6 +66,7 @@ class DocumentVectors:
     """
 
     def __init__(self, model):
+        self.settings = model.settings
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(self, path, unit="line", errors="strict", queries=()):
@@ -100,6 +101,7 @@ class SentenceVectors:
     """
 
     origin = 0.0
+    settings: Any = None  # of training, if known
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))

@@ -35,7 +35,7 @@ class LmTrainer(Trainer):
         self.schedule = schedule
 
     def read(self) -> tuple[LmText, dict[str, int]]:
-        text = self.text = LmText.read(self.texts, **self.reading)
+        text = self.text = LmText.read(self.raw(self.texts), **self.raw_reading())
         texts = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in texts.items() if ids is not None}
         sizes = ", ".join(f"{name} {size:,}" for name, size in tokens.items())

@@ -21,6 +21,7 @@ from tiedtools.runs.progress import EpochLog, Listener, Progress
 from tiedtools.runs.record import Record
 from tiedtools.runs.session import Session
 from tiedtools.runs.settings import Files
+from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors import matrixfiles
@@ -90,6 +91,20 @@ class Trainer(abc.ABC):
         sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
         lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
         return [path for paths in lists for path in paths]
+
+    def raw(self, sources: Any, **how: Any) -> Any:
+        """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
+        raw: dict[str, Any] = {
+            name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading
+        }
+        return prepared(sources, **{**raw, **how}, processes=self.config.threads)
+
+    def raw_reading(self, **how: Any) -> dict[str, Any]:
+        """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""
+        raw = {name: value for name, value in self.reading.items() if name not in ("tokenize", "field")}
+        texts = {name: raw[name] for name in SOURCES if name in raw and name != "read_vocab"}
+        lists = {name: [text] if isinstance(text, str) else text for name, text in texts.items()}
+        return raw | {name: self.raw(text, **how) for name, text in lists.items()}
 
     @abc.abstractmethod
     def read(self) -> tuple[Any, dict[str, int]]:
@@ -214,6 +229,7 @@ class Trainer(abc.ABC):
         record, config = self.record, model.config
         for settings in filter(None, (self.files, config, self.schedule)):
             record.settings |= dataclasses.asdict(settings)
+        record.settings |= {name: value for name in ("tokenize", "field") if (value := self.reading.get(name))}
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)

@@ -60,6 +60,8 @@ class RnnlmTrainer(LmTrainer):
             if not holds(self.config):
                 reason = "rnnlm's format supports neither document vectors nor a learned start"
                 log.info(f"{rnnlm}: written as .npz, since {reason}")
+            elif self.reading.get("tokenize"):
+                log.warning(f"{rnnlm}: rnnlm's format does not store `tokenize`; `save_model` does")
         self.width = self.config.hidden
 
     def settings(self) -> dict[str, Any]:

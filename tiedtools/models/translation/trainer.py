@@ -62,8 +62,12 @@ class TranslationTrainer(Trainer):
     def read(self) -> tuple[Bitext, dict[str, int]]:
         if self.validates and self.bleu:
             bleu.bleu(["a"], [["a"]])  # fails now, not after an epoch, if sacrebleu is missing
-        source, target = self.texts
-        text = Bitext.read(source, target, joint=self.config.tie == "all", **self.reading)
+        reading = self.raw_reading(unit="line")
+        field = reading.pop("target_field", None) or self.reading.get("field")
+        targets = self.texts[1], self.reading.get("valid_target")
+        target, reading["valid_target"] = (self.raw(side, unit="line", field=field) for side in targets)
+        source = self.raw(self.texts[0], unit="line")
+        text = Bitext.read(source, target, joint=self.config.tie == "all", **reading)
         tokens = dict(source=text.train.source.size, target=text.train.target.size)
         if text.valid is not None:
             tokens |= dict(valid_source=text.valid.source.size, valid_target=text.valid.target.size)

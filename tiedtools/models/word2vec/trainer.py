@@ -87,12 +87,12 @@ class Word2VecTrainer(Trainer):
         self.marks = Marks(document)
 
     def read(self) -> tuple[EncodedText, dict[str, int]]:
-        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.raw_reading()
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
+        text = encode(self.raw(share), *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
