@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from tiedtools.base.errors import Contradiction, quoted
 
 T = TypeVar("T")
+Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 
@@ -78,12 +79,9 @@ def one_of(name: str, value: object, choices: Collection[object]) -> None:
 
 
 def setting(
-    default: Any,
-    help: str | dict[Any, str],
-    within: Range | None = None,
-    choices: Collection[object] | None = None,
+    default: Any, help: str | dict[Any, str], within: Range | None = None, choices: Collection[object] | None = None,
     **option: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Declare a setting of a Checked dataclass, from which the check, the option, and the documentation are derived.
 
     help     what the setting does, with other settings in backticks; or a dict: value -> its effect

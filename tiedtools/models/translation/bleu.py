@@ -16,11 +16,10 @@ class Bleu(NamedTuple):
     details: dict[str, Any]
 
 
-def bleu(hypotheses, references, tokenize="none", lowercase=False):
+def bleu(hypotheses: list[str], references: list[list[str]], tokenize: str = "none", lowercase: bool = False) -> Bleu:
     """Return the Bleu of translations.
 
-    hypotheses  list of str
-    references  one or several lists of str, each as long as `hypotheses`
+    references  one or several lists, each as long as `hypotheses`
     tokenize    one of TOKENIZERS; "none": split at spaces, for tokenized texts
     lowercase   ignore case
 
