@@ -6,13 +6,19 @@
 The three words of a question are excluded from its answers. Shapes: Q questions, C candidates.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.neighbors import Candidates
 
 METHODS = ("add", "mul")
 EPSILON = 0.001
 
 
-def analogies(candidates, questions, top=10, method="add"):
+def analogies(candidates: "Candidates", questions: Sequence[Any], top: int = 10, method: str = "add") -> list[Any]:
     """Find the `top` best answers to each of `questions`, tuples of words (a, b, c), among the Candidates.
 
     Returns for each question a list of (word, score), best first, ties by row, or None if a word is unknown.
@@ -23,7 +29,7 @@ def analogies(candidates, questions, top=10, method="add"):
         return [None] * len(questions)
     rows = np.array([[index[word] for word in words] for words in known])
 
-    def score(cosines):
+    def score(cosines: np.ndarray) -> np.ndarray:
         plus, minus = terms(cosines, method)
         scores = plus[1::3] + plus[2::3] - minus[::3]
         return np.exp(scores) if method == "mul" else scores
@@ -33,7 +39,7 @@ def analogies(candidates, questions, top=10, method="add"):
     return [answers.get(words) for words in questions]
 
 
-def solve(candidates, rows, method="add"):
+def solve(candidates: "Candidates", rows: np.ndarray, method: str = "add") -> np.ndarray:
     """Find the row of the best answer to each question, int64 [Q]; a fast `analogies` with top=1 for many questions.
 
     rows  rows of a, b, and c, int [Q, 3]
@@ -41,8 +47,8 @@ def solve(candidates, rows, method="add"):
     The cosines of all question words are computed once per block of candidates. A question then costs two additions and
     a comparison per candidate, at any dimension of the vectors.
     """
-    words, positions = np.unique(rows, return_inverse=True)
-    positions = positions.reshape(rows.shape).tolist()
+    words, inverse = np.unique(rows, return_inverse=True)
+    positions: Any = inverse.reshape(rows.shape).tolist()
     units = candidates.units(words)
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
@@ -66,7 +72,7 @@ def solve(candidates, rows, method="add"):
     return answers
 
 
-def terms(cosines, method):
+def terms(cosines: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Return (plus, minus), shaped like `cosines`; a score, or its log, is plus b + plus c - minus a."""
     if method == "add":
         return cosines, cosines

@@ -5,6 +5,7 @@ import collections
 import contextlib
 import itertools
 import re
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from tiedtools.vectors.formats import NUMBER
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import ROW, Rows
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.streams import VectorReader
 
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
@@ -60,18 +64,20 @@ class Check(Rows):
             position = "".join(POSITION.findall(message))
             self.oddity("unreadable", position, message.removeprefix(position).removeprefix(": "))
 
-    def problem(self, position, what, remedy, kind="unreadable", level=ROW, path=None):
+    def problem(
+        self, position: str, what: str, remedy: str, kind: str = "unreadable", level: str = ROW, path: str | None = None
+    ) -> None:
         if kind == "unreadable":  # ends the check
             raise TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
         if kind:
             self.oddity(kind, position, what)
 
-    def oddity(self, kind, position, what):
+    def oddity(self, kind: str, position: str, what: str) -> None:
         self.counts[kind] += 1
         if self.counts[kind] <= self.examples:
             self.problems.setdefault(kind, []).append((position, printable(what)))
 
-    def check_model(self, path, which):
+    def check_model(self, path: str, which: str) -> None:
         self.format = "model"
         if modelfile.is_rnnlm(path):
             return self.check_matrix(*read_model(path, which))
@@ -83,7 +89,7 @@ class Check(Rows):
             return self.check_matrix(*read_model(path, which))
         self.format, self.use = "checkpoint", "`--checkpoint` with `--resume` continues from it"
 
-    def whole(self, words, matrix, words_path):
+    def whole(self, words: list[Any], matrix: np.ndarray, words_path: str) -> None:
         if len(words) == len(matrix):
             self.check_matrix(words, matrix)
         elif self.format == "npy":
@@ -92,14 +98,14 @@ class Check(Rows):
         else:
             super().whole(words, matrix, words_path)
 
-    def check_matrix(self, words, matrix):
+    def check_matrix(self, words: list[Any], matrix: np.ndarray) -> None:
         self.rows, self.E = matrix.shape
         padded = words + [""] * (len(matrix) - len(words))
         for start, numbers in blocks(matrix):  # as readers convert them
             self.add_numbers(numbers, ": row ", start + 1, padded[start : start + len(numbers)])
         self.add_words(words, ": row ", 1)
 
-    def recognize(self, reader):
+    def recognize(self, reader: "VectorReader") -> bool:
         """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
         start = reader.rest
         if not start:
@@ -109,7 +115,7 @@ class Check(Rows):
         if not self.requested and (kind := kinds.kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
             self.checked = kind.read is not None and self.path != "-"
-            if self.checked:
+            if kind.read and self.checked:
                 self.rows = len(kind.read(self.path) or ())
             return False
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -120,30 +126,30 @@ class Check(Rows):
             reader.rest = reader.rest.removeprefix(codecs.BOM_UTF8)
         return True
 
-    def dimension(self, common, first):
+    def dimension(self, common: int, first: int) -> int:
         if common and self.E not in (None, common):
             self.oddity("header", ":1", f"the header gives {self.E} numbers per word, but most rows have {common}")
         return common
 
-    def begin(self, V, E):
+    def begin(self, V: float, E: int) -> None:
         self.E = E
 
-    def room(self, n):
+    def room(self, n: int) -> np.ndarray:
         return np.empty((n, self.E), np.float32)
 
-    def add(self, words, numbers, place, number):
+    def add(self, words: list[bytes], numbers: np.ndarray, place: str, number: int) -> None:
         self.add_words(words, place, number)
         self.add_numbers(numbers, place, number, words)
         self.rows += len(words)
 
-    def bad_line(self, line, position, error):
+    def bad_line(self, line: bytes, position: str, error: ValueError) -> None:
         self.rows += 1
         fields = line.split()
         complete = len(fields) == self.E + 1 and all(NUMBER.fullmatch(field) for field in fields[1:])
         self.oddity("not finite" if complete else "ragged", position, str(error))
         self.add_words(fields[:1], ":", int(position[1:]))
 
-    def block(self, text, first):
+    def block(self, text: bytes, first: int) -> None:
         """Report carriage returns, tabs, and repeated spaces; word2vec itself writes a space before LF."""
         if not (b"\r" in text or b"\t" in text or b"  " in text):
             return
@@ -154,7 +160,7 @@ class Check(Rows):
             if b"\t" in fields and not self.tabs or b"  " in fields:
                 self.oddity("blanks", f":{number}", "has tabs or repeated spaces between fields")
 
-    def add_words(self, words, place, number):
+    def add_words(self, words: list[Any], place: str, number: int) -> None:
         """Check words, all str or all bytes, at the positions PLACE NUMBER, PLACE NUMBER + 1, ...
 
         If none is odd, all are checked at once.
@@ -170,7 +176,7 @@ class Check(Rows):
         for k, word in enumerate(words, number):
             self.check_word(word, place, k)
 
-    def check_word(self, word, place, number):
+    def check_word(self, word: str | bytes, place: str, number: int) -> None:
         position, first = f"{place}{number}", self.seen.setdefault(word, number)
         word = word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word
         if first != number:
@@ -188,7 +194,7 @@ class Check(Rows):
                 f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character",
             )
 
-    def add_numbers(self, matrix, place, number, words):
+    def add_numbers(self, matrix: np.ndarray, place: str, number: int, words: list[Any]) -> None:
         """Check the rows of a matrix (V, E) at the positions PLACE NUMBER, PLACE NUMBER + 1, ..."""
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow

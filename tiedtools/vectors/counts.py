@@ -1,6 +1,7 @@
 """Look up the word counts of vectors in their model file, in a vocabulary, or in the manifest beside them."""
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from tiedtools.vectors.vectors import files_read
 ENOUGH, SHARE = 100, 1 / 250_000  # a frequent word occurs at least ENOUGH times or, in a short text, in this proportion
 
 
-def packed(counts):
+def packed(counts: np.ndarray) -> list[list[int]]:
     """Run-length encode counts as a list of [count, number of consecutive words with this count]."""
     starts = np.flatnonzero(np.diff(counts, prepend=-1))
     return [[int(count), int(n)] for count, n in zip(counts[starts], np.diff(starts, append=len(counts)))]
 
 
-def unpacked(pairs, V):
+def unpacked(pairs: Any, V: int) -> np.ndarray:
     """Decode the V counts of `packed`, int64 [V]. Raises ValueError, TypeError, or OverflowError if invalid."""
     values, repeats = np.array(pairs, np.int64).reshape(-1, 2).T
     if sum(map(int, repeats)) != V:
@@ -27,7 +28,7 @@ def unpacked(pairs, V):
     return np.repeat(values, repeats)
 
 
-def word_counts(path, words, vocab=None):
+def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray | None:
     """Return the counts of the V words of vectors in the training text, int64 [V]; None if unknown.
 
     path   as for Vectors.read; the manifest of a vector file is used only if it records a file of the same size
@@ -51,7 +52,7 @@ def word_counts(path, words, vocab=None):
     return counts if counts is not None and counts.shape == (V,) and counts.dtype.kind == "i" else None
 
 
-def from_manifest(path, V):
+def from_manifest(path: str, V: int) -> np.ndarray | None:
     """Read the V counts from the manifest of a vector file; None if there are none."""
     try:
         with open(path + manifest.SUFFIX, "rb") as file:
@@ -63,12 +64,12 @@ def from_manifest(path, V):
         return None
 
 
-def frequent(counts, least):
+def frequent(counts: np.ndarray, least: int) -> int:
     """Return the number of words up to the last with a count >= `least`; all words up to it, if sorted by count."""
     return int(np.flatnonzero(counts >= least).max(initial=-1)) + 1
 
 
-def listed(path):
+def listed(path: str) -> dict[str, int]:
     """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none."""
     lines = [COUNTED.fullmatch(line) for line in read_list(path).split(b"\n")]
     if lines[0] and not all(lines):
@@ -76,6 +77,6 @@ def listed(path):
     return {line[1].decode("utf-8", "replace"): int(line[2]) for line in lines if line and lines[0]}
 
 
-def default_min_count(counts):
+def default_min_count(counts: np.ndarray) -> int:
     """Return the minimum count of a frequent word in a text with these counts."""
     return int(min(ENOUGH, counts.sum() * SHARE))

@@ -1,6 +1,7 @@
 """Transform word vectors: select words, lower-case them, remove spaces in words, and normalize vectors."""
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -9,13 +10,13 @@ from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 
-def only(vectors, words):
+def only(vectors: Vectors, words: Iterable[str]) -> Vectors:
     """Select the vectors of distinct `words`, in this order; words without a vector are skipped."""
     words = [word for word in words if word in vectors]
     return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
 
 
-def lower(vectors, how):
+def lower(vectors: Vectors, how: str) -> Vectors:
     """Lower-case the words and merge duplicates, in the order of first occurrence.
 
     how  "first": use the vector of the first spelling; "mean": average the vectors of all spellings
@@ -29,7 +30,7 @@ def lower(vectors, how):
     return Vectors(list(index), sums / np.bincount(rows)[:, None].astype(np.float32))
 
 
-def spaces(vectors, how):
+def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
     """Remove spaces (ASCII whitespace) in words; return the vectors, and the number of words with spaces.
 
     how  "skip": drop these words; "_", for example: replace each space with it
@@ -41,6 +42,6 @@ def spaces(vectors, how):
     return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(spaced)
 
 
-def normalized(vectors):
+def normalized(vectors: Vectors) -> Vectors:
     """Normalize vectors to Euclidean length 1; zero vectors stay zero."""
     return Vectors(vectors.words, unit(vectors.matrix))

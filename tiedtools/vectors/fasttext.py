@@ -217,7 +217,7 @@ class FastText:
         words = {word: k for k, word in enumerate(dict.fromkeys(word for line in lines for word in line))}
         ids, _, spans = self.look_up(list(words))
         units = unit(self.vectors(*self.subwords(ids, *spans)))
-        nonzero = units.any(1)
+        nonzero: Any = units.any(1)
         rows = [np.array([k for k in map(words.__getitem__, line) if nonzero[k]], np.int64) for line in lines]
         return average(units.view(np.uint8), np.concatenate(rows), np.cumsum([len(row) for row in rows]))
 
@@ -236,7 +236,7 @@ class FastText:
         return np.concatenate([rows, *ngrams])
 
 
-class Words(Sequence):
+class Words(Sequence[str]):
     """The words of a model, decoded when they are indexed; `rows` maps each to its row."""
 
     def __init__(self, model: FastText) -> None:
@@ -258,7 +258,7 @@ class Words(Sequence):
             raise TiedtoolsError(f"{model.path}: row {row + 1}: {problem}; {remedy}") from None
 
 
-class Index(Mapping):
+class Index(Mapping[str, int]):
     """The row of each word of a model, looked up in its hash table."""
 
     def __init__(self, model: FastText, words: Words) -> None:

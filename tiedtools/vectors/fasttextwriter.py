@@ -6,8 +6,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tiedtools.kernels.text.nearest import CENTROIDS
 from tiedtools.vectors.fasttext import HEADER, Dense, FastText, Header
-from tiedtools.vectors.quantized import CENTROIDS, Quantized, quantize
+from tiedtools.vectors.quantized import Quantized, quantize
 
 BLOCK = 1 << 20
 

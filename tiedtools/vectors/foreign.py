@@ -11,18 +11,18 @@ FASTTEXT = b"\xba\x16\x4f\x2f"
 PICKLE = re.compile(rb"\x80[\x02-\x05].{0,20}?gensim\.models\.\w+\W+(\w+)|\x80[\x02-\x05]", re.DOTALL)
 
 
-def is_fasttext(path):
+def is_fasttext(path: str) -> bool:
     """Return whether a regular file starts like a model of fastText."""
     return first_bytes(path).startswith(FASTTEXT)
 
 
-def refuse_foreign(path, start):
+def refuse_foreign(path: str, start: bytes) -> None:
     """Raise TiedtoolsError if the first bytes of a stream of vectors show that it is empty or has another format."""
     if problem := foreign("FILE" if path == "-" else printable(shown(path)), start):
         raise TiedtoolsError(f"{shown(path)}: {problem}")
 
 
-def foreign(name, start):
+def foreign(name: str, start: bytes) -> str | None:
     """Describe a file and how to convert it; None if its first bytes are not recognized."""
     if not start:
         return "is empty; give a file of word vectors"

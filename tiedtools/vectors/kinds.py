@@ -33,12 +33,12 @@ class Kind(NamedTuple):
     read: Callable[[str], Sized | None] | None = None
 
 
-def read_manifest(path):
+def read_manifest(path: str) -> None:
     with open_source(path) as file:
         manifest.loads(file.read(), shown(path))
 
 
-def read_json(path):
+def read_json(path: str) -> None:
     for number, line in numbered_lines(path):
         try:
             json.loads(line)
@@ -75,7 +75,7 @@ LINES = {
 }
 
 
-def kind_of(start):
+def kind_of(start: bytes) -> Kind | None:
     """Return the Kind of a file that begins with the bytes `start`, at least PEEK lines; None if unknown."""
     text = start.decode("utf-8", "replace").replace("\r\n", "\n")
     if kind := next((kind for pattern, kind in BEGINNINGS.items() if re.match(pattern, text)), None):
@@ -92,13 +92,13 @@ def kind_of(start):
     return next((kind for pattern, kind in LINES.items() if all(re.fullmatch(pattern, line) for line in lines)), None)
 
 
-def is_segmentation(line):
+def is_segmentation(line: str) -> bool:
     """Return whether a line is `word<TAB>sub sub`; syllables lack the hyphens of the word."""
     word, tab, subwords = line.partition("\t")
     return bool(tab) and subwords.replace(" ", "") in (word, word.replace("-", ""))
 
 
-def matrix_of(path):
+def matrix_of(path: str) -> str | None:
     """Return the path of the matrix that belongs to a .words or metadata file at `path`; None if there is none."""
     if path.endswith(".words"):
         matrices = [path.removesuffix("words") + extension for extension in ("npy", "safetensors")]

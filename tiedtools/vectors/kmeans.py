@@ -6,7 +6,7 @@ BLOCK = 4096  # rows at a time
 SCORES = 1 << 22  # maximum size of a block of scores, which limits the rows if there are many classes
 
 
-def spherical_kmeans(matrix, classes, iterations=10):
+def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:
     """Cluster the rows of `matrix` [V, m] into `classes` classes by dot product with unit-length means; int64 [V].
 
     As in word2vec.c, row k starts in class k mod `classes`; means and assignments are updated `iterations` times.

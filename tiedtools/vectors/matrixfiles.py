@@ -18,6 +18,8 @@ import operator
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -32,6 +34,9 @@ from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import Rows
 
+if TYPE_CHECKING:
+    from tiedtools.files.modelfile import Arrays
+
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
 NUMBERS = re.compile(rb" *%b *(?:\t *%b *)*\r?\n?" % (2 * (NUMBER.pattern,)), re.IGNORECASE)
@@ -41,14 +46,14 @@ TABS = bytes.maketrans(b" ", b"\t")
 BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*")  # of JavaScript's `trim`
 
 
-def read_npy(rows, format=None):
+def read_npy(rows: Rows, format: str | None = None) -> None:
     """Read Rows from an .npy file and the word list beside it."""
     matrix = open_npy(rows.path)
     words_path = words_of(rows.path, "npy")
     rows.whole(words_in(rows, words_path), matrix, words_path)
 
 
-def open_npy(path):
+def open_npy(path: str) -> np.ndarray:
     """Memory-map the matrix (V, E) of an .npy file, of any float type."""
     try:
         with open(path, "rb") as file:
@@ -67,7 +72,7 @@ def open_npy(path):
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
-def read_safetensors(rows, format=None):
+def read_safetensors(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a safetensors file and the word list beside it.
 
     The file must contain exactly one matrix with a row per word.
@@ -75,7 +80,7 @@ def read_safetensors(rows, format=None):
     words_path = words_of(rows.path, "safetensors")
     words = words_in(rows, words_path)
 
-    def choose(shapes):
+    def choose(shapes: dict[str, list[int]]) -> list[str]:
         names = [name for name, shape in shapes.items() if len(shape) == 2]
         fitting = [name for name in names if shapes[name][0] == len(words)]
         if len(fitting) != 1:
@@ -89,7 +94,9 @@ def read_safetensors(rows, format=None):
     rows.whole(words, matrix, words_path)
 
 
-def read_tensors(path, choose, types=SAFETENSORS):
+def read_tensors(
+    path: str, choose: Callable[[dict[str, list[int]]], list[str]], types: Mapping[str, str] = SAFETENSORS
+) -> "Arrays":
     """Memory-map tensors of a safetensors file, a dict: name -> array; bfloat16 is converted to float32.
 
     choose  function that returns the names of tensors, given {name: shape} of all
@@ -126,7 +133,7 @@ def read_tensors(path, choose, types=SAFETENSORS):
         ) from None
 
 
-def read_tsv(rows, format=None):
+def read_tsv(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a .tsv file and its metadata or, without metadata, with words in the first column."""
     if has_words(rows.path):
         rows.tabs = True
@@ -140,7 +147,7 @@ def read_tsv(rows, format=None):
     rows.whole(words, matrix, words_path)
 
 
-def has_words(path):
+def has_words(path: str) -> bool:
     """Return whether a .tsv file without metadata has words in its first column, as StarSpace writes it."""
     if not os.path.isfile(path) or os.path.exists(metadata_path(path)):
         return False
@@ -149,7 +156,7 @@ def has_words(path):
     return any(not NUMBER.fullmatch(line.partition(b"\t")[0].strip()) for line in lines)
 
 
-def number_lines(file, rows, words):
+def number_lines(file: BinaryIO, rows: Rows, words: list[Any]) -> Iterator[bytes]:
     """Yield the lines of a file for np.loadtxt; all have the same number of tab-separated numbers.
 
     A bad line is reported to `rows` and replaced by nan, and its word in the list `words` by None.
@@ -169,7 +176,7 @@ def number_lines(file, rows, words):
         yield line
 
 
-def words_of(path, format):
+def words_of(path: str, format: str) -> str:
     """Return the path of a matrix's words: the metadata of a .tsv file, else a .words, .vocab, or .txt file.
 
     Raises TiedtoolsError if there is none.
@@ -187,7 +194,7 @@ def words_of(path, format):
     raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
 
 
-def words_in(rows, path):
+def words_in(rows: Rows, path: str) -> list[Any]:
     """Return the words of a word list; None replaces a bad word.
 
     A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords.
@@ -205,7 +212,7 @@ def words_in(rows, path):
     return words
 
 
-def read_metadata(rows):
+def read_metadata(rows: Rows) -> tuple[str, list[Any]]:
     """Read the metadata of a .tsv file; return their path, and the words, with None for a bad word.
 
     Metadata of several columns start with a header line, as TensorBoard requires; the first column has the words.
@@ -221,25 +228,25 @@ def read_metadata(rows):
     return path, decoded(rows, words, 1 + titles, path) if lines[titles:] else []
 
 
-def metadata_path(path):
+def metadata_path(path: str) -> str:
     """Return the path of a .tsv file's metadata."""
     folder, name = os.path.split(path)
     sibling = re.sub("vectors|tensor", "metadata", name, count=1)
     return os.path.join(folder, sibling if sibling != name else name.removesuffix(".tsv") + ".metadata.tsv")
 
 
-def read_list(path):
+def read_list(path: str) -> bytes:
     """Return the lines of a file, joined by LF, without byte order mark and carriage returns at the ends of lines."""
     with open_source(path) as file:
         data = file.read().removeprefix(codecs.BOM_UTF8)
     return data.removesuffix(b"\n").removesuffix(b"\r").replace(b"\r\n", b"\n")
 
 
-def decoded(rows, lines, first, path):
+def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
     """Decode lines, joined by LF, from number `first` on; a bad one is reported and replaced by None."""
     with contextlib.suppress(UnicodeDecodeError):  # all at once, unless one is invalid
         return lines.decode().split("\n")
-    words = []
+    words: list[Any] = []
     for number, line in enumerate(lines.split(b"\n"), first):
         try:
             words.append(line.decode("utf-8", rows.errors))
@@ -249,7 +256,7 @@ def decoded(rows, lines, first, path):
     return words
 
 
-def write(path, words, matrix, format, dtype="float32"):
+def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
     Raises TiedtoolsError instead of replacing the word list of another matrix if its words are different.
@@ -268,7 +275,7 @@ def write(path, words, matrix, format, dtype="float32"):
             write_words(words_file, words)
 
 
-def foreign_list(path, format):
+def foreign_list(path: Any, format: str) -> str | None:
     """Return the path of a word list that may belong to another matrix than the one to write; None if there is none.
 
     If the matrix to write exists, its word list may be replaced, unless another matrix shares it.
@@ -280,13 +287,13 @@ def foreign_list(path, format):
     return next(filter(os.path.isfile, lists), None)
 
 
-def write_words(file, words):
+def write_words(file: BinaryIO, words: list[str]) -> None:
     """Write a word list to a binary file."""
     mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
     file.write((mark + "".join(f"{word}\n" for word in words)).encode())
 
 
-def labels(path, words):
+def labels(path: str, words: list[str]) -> list[str]:
     """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
     if blank := sum(map(is_blank, words)):
         log.warning(
@@ -297,12 +304,12 @@ def labels(path, words):
     return words
 
 
-def is_blank(line):
+def is_blank(line: str) -> bool:
     """Return whether TensorBoard skips a line of metadata: JavaScript's `trim` makes it empty."""
     return BLANK.fullmatch(line) is not None
 
 
-def paths(path, format):
+def paths(path: Any, format: str) -> tuple[str, str]:
     """Return the paths of the matrix and the words. Raises Contradiction for standard output."""
     if path in STDOUT:
         raise Contradiction(f"{path}: format {format} writes two files and cannot use standard output; name a file")
@@ -310,13 +317,15 @@ def paths(path, format):
     return f"{stem}.{format}", metadata_path(f"{stem}.tsv") if format == "tsv" else f"{stem}.words"
 
 
-def write_npy(file, matrix, dtype="float32"):
+def write_npy(file: BinaryIO, matrix: np.ndarray, dtype: str = "float32") -> None:
     descr = {"descr": np.dtype(dtype).newbyteorder("<").str, "fortran_order": False, "shape": matrix.shape}
     np.lib.format.write_array_header_1_0(file, descr)
     write_rows(file, matrix, dtype)
 
 
-def write_safetensors(file, matrix, dtype="float32", name="vectors", zeros=0):
+def write_safetensors(
+    file: BinaryIO, matrix: np.ndarray, dtype: str = "float32", name: str = "vectors", zeros: int = 0
+) -> None:
     """Write a matrix, followed by rows of zeros, as the tensor `name`."""
     (V, E), type = matrix.shape, np.dtype(dtype)
     size = (V + zeros) * E * type.itemsize
@@ -328,12 +337,12 @@ def write_safetensors(file, matrix, dtype="float32", name="vectors", zeros=0):
     file.write(bytes(zeros * E * type.itemsize))
 
 
-def write_rows(file, matrix, dtype):
+def write_rows(file: BinaryIO, matrix: np.ndarray, dtype: str) -> None:
     """Write the numbers of a matrix, little-endian; unlike numpy.save, this preserves the cause of an error."""
     for _, rows in blocks(matrix):
         file.write(np.ascontiguousarray(rows, np.dtype(dtype).newbyteorder("<")).data)
 
 
-def write_tsv(file, matrix, dtype="float32"):
+def write_tsv(file: BinaryIO, matrix: np.ndarray, dtype: str = "float32") -> None:
     for lines in streams.text_blocks([""] * len(matrix), matrix):
         file.write(lines[1:].translate(TABS).replace(b"\n\t", b"\n"))

@@ -3,11 +3,16 @@
 import collections
 import copy
 import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiedtools.vectors import norms
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
 
 FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
 SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores in a block, and numbers of vectors that are not converted
@@ -27,29 +32,32 @@ class Candidates:
 
     watch = staticmethod(lambda blocks, length: blocks)
 
-    def __init__(self, vectors, restrict=None, counts=None, least=0):
+    def __init__(
+        self, vectors: "Vectors", restrict: int | None = None, counts: np.ndarray | None = None, least: int = 0
+    ) -> None:
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
             rows = list(index.values())
             vectors = type(vectors)(list(index), vectors.matrix[rows])
             counts = None if counts is None else counts[rows]
-        self.vectors, self.counts, self.others, self.index = vectors, counts, None, vectors.index
+        self.vectors, self.counts, self.index = vectors, counts, vectors.index
+        self.others: Vectors | None = None
         # Scaling the cosines avoids a normalized copy of the matrix. Scales are computed with the first cosines.
         self.scale = np.full(len(vectors), -1.0)[:restrict]
         if counts is not None:
             self.scale[counts[: len(self.scale)] < least] = np.nan
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.scale)
 
-    def knowing(self, vectors):
+    def knowing(self, vectors: "Vectors") -> "Candidates":
         """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
         extended = copy.copy(self)
         rows = {word: len(self.vectors) + row for word, row in vectors.index.items()}
-        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)
+        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)  # type: ignore[arg-type]
         return extended
 
-    def units(self, rows):
+    def units(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return n rows of the vectors, normalized to length 1: (n, E)."""
         rows, V = np.asarray(rows), len(self.vectors)
         if self.others is None:
@@ -59,7 +67,7 @@ class Candidates:
         vectors[rows >= V] = self.others.matrix[rows[rows >= V] - V]
         return unit(vectors)
 
-    def blocks(self, units):
+    def blocks(self, units: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (start, cosines with n unit vectors, float32 [n, C]) for each block of candidates."""
         matrix, n = self.vectors.matrix, len(units)
         plain = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
@@ -68,7 +76,10 @@ class Candidates:
         for start, rows in self.watch(blocks(matrix, size, len(self)), number):
             yield start, cosines(units, rows, self.scale[start : start + len(rows)], plain or n > FEW)
 
-    def best(self, units, banned, top, score=lambda cosines: cosines):
+    def best(
+        self, units: np.ndarray, banned: list[list[int]], top: int,
+        score: Callable[[np.ndarray], np.ndarray] = lambda cosines: cosines,
+    ) -> list[list[tuple[str, float]]]:  # fmt: skip
         """List the `top` best candidates of Q questions as (word, score), best first, ties by row.
 
         banned  for each question, rows excluded from the answers; they may lie beyond the candidates
@@ -93,12 +104,12 @@ class Candidates:
             for pair in zip(rows[:, :top].tolist(), values[:, :top].tolist())
         ]
 
-    def count(self, word):
+    def count(self, word: str) -> int | None:
         """Return the count of a word; None: unknown."""
         return None if self.counts is None else int(self.counts[self.vectors.index[word]])
 
 
-def cosines(units, matrix, scale, blas=True):
+def cosines(units: np.ndarray, matrix: np.ndarray, scale: np.ndarray, blas: bool = True) -> np.ndarray:
     """Return the cosines of n unit vectors with the rows of a matrix (C, E), float32 [n, C].
 
     scale  1 / norm of each row, (C,); computed if negative
@@ -113,7 +124,7 @@ def cosines(units, matrix, scale, blas=True):
     return np.clip(products, -1, 1, out=products)  # rounding can exceed 1
 
 
-def neighbors(candidates, questions, top=10):
+def neighbors(candidates: Candidates, questions: Sequence[Any], top: int = 10) -> list[Any]:
     """Find the `top` candidates nearest to each of `questions`, which are words or sums of words (see `summands`).
 
     A question may contain any word of the vectors; its own words are not among its answers. Returns for each question a
@@ -131,7 +142,7 @@ def neighbors(candidates, questions, top=10):
     return [answers.get(question) for question in questions]
 
 
-def summands(question, index):
+def summands(question: str, index: Mapping[str, int]) -> list[tuple[str, int]]:
     """Return the terms (word, sign) of a sum: the question itself if it is a word, otherwise its words between spaces.
 
     A separate `-` before a word subtracts it; a separate `+`, or neither, adds it. As in word2vec's `distance` and
@@ -149,21 +160,21 @@ def summands(question, index):
     return terms or [(question, 1)]
 
 
-def spellings(unknown, words):
+def spellings(unknown: Collection[str], words: Iterable[str]) -> dict[str, str]:
     """Return {unknown word: the first of `words` that differs from it only in case}; words without one are absent."""
-    first = dict.fromkeys(map(folded, unknown))
+    first: dict[str, Any] = dict.fromkeys(map(folded, unknown))
     for word in words if unknown else ():
         if (key := folded(word)) in first and first[key] is None:
             first[key] = word
     return {word: first[folded(word)] for word in unknown if first[folded(word)]}
 
 
-def folded(word):
+def folded(word: str) -> str:
     """Fold the case of a word, for comparisons; an i with a combining dot above, the lower case of İ, is i."""
     return word.lower() if word.isascii() else unicodedata.normalize("NFKD", word.casefold()).replace("i\u0307", "i")
 
 
-def largest(values, top):
+def largest(values: np.ndarray, top: int) -> np.ndarray:
     """Return the indices of the `top` largest finite elements of `values` (V,), largest first, ties by index."""
     indices = np.arange(len(values))
     if top < len(values):

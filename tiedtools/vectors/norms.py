@@ -1,5 +1,8 @@
 """Passes over the rows of a matrix (V, E), float32 or float16, and their Euclidean norms."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base.processor import ahead, available_cores
@@ -7,7 +10,7 @@ from tiedtools.base.processor import ahead, available_cores
 BLOCK = 1 << 20  # numbers in a block
 
 
-def blocks(matrix, size=None, stop=None):
+def blocks(matrix: Any, size: int | None = None, stop: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (start, rows) for blocks of consecutive rows of a matrix, float32, about `size` numbers in each.
 
     stop  number of rows; None: all
@@ -24,7 +27,7 @@ def blocks(matrix, size=None, stop=None):
             yield start, widened(rows) if rows.dtype == np.float16 else np.asarray(rows, np.float32)
 
 
-def widened(half):
+def widened(half: np.ndarray) -> np.ndarray:
     """Convert float16 to float32, exactly; five times as fast as NumPy, which converts number by number.
 
     Float16 has 10 bits of mantissa and an exponent bias of 15, float32 has 23 bits and 127. Shifting both by
@@ -40,7 +43,7 @@ def widened(half):
     return numbers
 
 
-def finite_rows(matrix, limit=np.inf):
+def finite_rows(matrix: Any, limit: float = np.inf) -> np.ndarray:
     """Return whether all values of each row are finite, and below `limit` in magnitude: bool (V,)."""
     finite = np.ones(len(matrix), bool)
     for start, rows in blocks(matrix):
@@ -48,7 +51,7 @@ def finite_rows(matrix, limit=np.inf):
     return finite
 
 
-def unit(matrix):
+def unit(matrix: Any) -> np.ndarray:
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
     matrix = np.asarray(matrix)
     return np.multiply(
@@ -56,7 +59,7 @@ def unit(matrix):
     )
 
 
-def inverse_norms(matrix):
+def inverse_norms(matrix: Any) -> np.ndarray:
     """Return 1 / Euclidean length of each row, 0 for zero rows: (V, E) -> (V,) float64, as float32 may overflow."""
     norms = np.empty(len(matrix))
     exact = np.float32 if matrix.dtype == np.float16 else np.float64  # the squares of float16 do not overflow float32

@@ -11,7 +11,8 @@ import math
 import os
 import re
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -24,17 +25,17 @@ HEADER_LINES = 100  # maximum, including blank lines; rnnlm writes 32
 LABELS = "Hidden layer activation", "Weights 0->1", "Weights 1->2", "Direct connections"
 
 
-def as_integer(text):
+def as_integer(text: str) -> int:
     """Parse an integer as C does; Python's int also accepts 1_000 and digits of other scripts."""
     if not re.fullmatch("[+-]?[0-9]{1,18}", text):
         raise ValueError(f"{quoted(text)} is not an integer")
     return int(text)
 
 
-class Header(dict):
+class Header(dict[str, str]):
     """The header of a file: label -> value, both str."""
 
-    def number(self, label, kind=as_integer):
+    def number(self, label: str, kind: Callable[[str], Any] = as_integer) -> Any:
         """Return kind(value). Raises ValueError if the line is missing."""
         if label not in self:
             raise ValueError(f"missing line '{label}'")
@@ -70,7 +71,7 @@ def read(path: str, make: Any = lambda contents: contents) -> Any:
         raise corrupt(path, error, "rnnlm model") from None
 
 
-def read_contents(file):
+def read_contents(file: BinaryIO) -> Contents:
     """Read the Contents of an open file. Raises ValueError if it is corrupt."""
     header = read_header(file)
     number = header.number
@@ -101,7 +102,7 @@ def read_contents(file):
     return Contents(header, vocab, classes, named)
 
 
-def read_header(file):
+def read_header(file: BinaryIO) -> Header:
     """Read the Header."""
     header = Header()
     for _ in range(HEADER_LINES):
@@ -112,7 +113,7 @@ def read_header(file):
     raise ValueError("missing line 'Vocabulary:'")
 
 
-def read_vocab(file, V):
+def read_vocab(file: BinaryIO, V: int) -> tuple[Vocab, np.ndarray]:
     """Read the vocabulary; return a Vocab of V words and their classes, int64 [V]."""
     words, numbers = [], np.empty((min(V, os.fstat(file.fileno()).st_size), 2), np.int64)
     for k in range(V):
@@ -127,7 +128,7 @@ def read_vocab(file, V):
     return Vocab(words, numbers[:, 0].copy()).check(), numbers[:, 1]
 
 
-def read_numbers(file, label, n, binary):
+def read_numbers(file: BinaryIO, label: str, n: int, binary: int) -> np.ndarray:
     """Read the next array; return n float32."""
     if binary:
         return np.frombuffer(file.read(4 * n), "<f4")

@@ -133,7 +133,7 @@ class Rows:
         """Report a line of text that is not a word and `E` numbers."""
         self.problem(position, str(error), "get the whole file or correct the line")
 
-    def whole(self, words: list[str | None], matrix: Matrix, words_path: str) -> None:
+    def whole(self, words: list[Any], matrix: Matrix, words_path: str) -> None:
         """Set all rows at once: the words of the file `words_path`, None for a bad word, and a matrix of floats."""
         if len(words) != len(matrix):
             what = f"has {len(words)} words, but {self.path} has {len(matrix)} rows"

@@ -28,7 +28,7 @@ class Runs:
     def __init__(
         self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any],
         whole: Matrix | None = None,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         self.words, self.matrix, self.present, self.counts, self.training = words, matrix, present, counts, training
         self.whole = matrix[:0] if whole is None else whole
 

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,26 +21,29 @@ from tiedtools.files.output import open_output
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.streams import check_writable
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.rows import Rows
+
 UNKNOWN = "[UNK]"  # the token of words outside the vocabulary; its row, the last, is zero
 MATRICES = "embeddings", "embedding.weight"
 MAPPINGS = {**matrixfiles.SAFETENSORS, "I8": "<i1", "I32": "<i4", "I64": "<i8"}
 
 
-def paths(folder):
+def paths(folder: str) -> tuple[str, str]:
     """Return the paths of the matrix and the tokenizer in a folder."""
     nested = os.path.join(folder, "0_StaticEmbedding")
     folder = nested if os.path.exists(os.path.join(nested, "model.safetensors")) else folder
     return os.path.join(folder, "model.safetensors"), os.path.join(folder, "tokenizer.json")
 
 
-def read(rows, format=None):
+def read(rows: "Rows", format: str | None = None) -> None:
     """Read Rows from a folder: the tokens as they are, without an unknown-word token whose vector is zero."""
     matrix_path, tokens_path = paths(rows.path)
     if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
         raise TiedtoolsError(f"{rows.path}: is a directory without model.safetensors; name a file of vectors")
     words, unknown = read_tokens(tokens_path)
 
-    def choose(shapes):
+    def choose(shapes: dict[str, list[int]]) -> list[str]:
         if not (names := [name for name in MATRICES if name in shapes]):
             found = f"0 of its matrices ({brief(', '.join(shapes)) or 'none'}) are named {' or '.join(MATRICES)}"
             raise TiedtoolsError(f"{matrix_path}: {found}; is it a static embedding?")
@@ -61,7 +65,7 @@ def read(rows, format=None):
     rows.whole(words, matrix, tokens_path)
 
 
-def read_tokens(path):
+def read_tokens(path: str) -> tuple[list[str], Any]:
     """Read (tokens in the order of their IDs, ID of the unknown-word token or None) from a tokenizer.json."""
     try:
         with open(path, "rb") as file:
@@ -81,7 +85,7 @@ def read_tokens(path):
         raise TiedtoolsError(f"{path}: is not a whole tokenizer: {brief(error)}; get the file") from None
 
 
-def write(folder, words, matrix, dtype):
+def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None:
     """Write a folder; of a repeated word, only the first vector. All files are complete before the first is renamed.
 
     Words are looked up in lower case if all are lower-case. Raises TiedtoolsError for a folder of other files.
@@ -121,7 +125,7 @@ def write(folder, words, matrix, dtype):
         file.flush()
 
 
-def refuse_other_files(folder):
+def refuse_other_files(folder: str) -> None:
     """Raise TiedtoolsError if a folder has files, and they are not static embeddings, which may be replaced."""
     modules = os.path.join(folder, "modules.json")
     with contextlib.suppress(FileNotFoundError):

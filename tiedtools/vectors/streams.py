@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -49,11 +49,11 @@ def read(rows: Rows, format: str | None = None) -> bool:
 class VectorReader:
     """Single-pass reader of a vector stream into Rows; the stream need not be seekable or of known length."""
 
-    def __init__(self, file, rows):
+    def __init__(self, file: Any, rows: Rows) -> None:
         self.file, self.rows = file, rows
         self.rest, self.at = b"", 0  # data read but not yet consumed, which begins at byte `at`
 
-    def read(self, format):
+    def read(self, format: str | None) -> None:
         """Read the stream; report problems to the Rows, with the position of the line (text) or row (binary)."""
         rows, line = self.rows, self.first_line(MAX_LINE)
         V, header = math.inf, format != "glove" and HEADER.fullmatch(line)
@@ -79,31 +79,31 @@ class VectorReader:
         rows.oddity("ragged", ":2" if header else ":1", f"{what}; is it a text, for `tiedtools vocab`?")
         rows.problem(":1", what, "give word2vec or GloVe vectors", "", FATAL)
 
-    def more(self):
+    def more(self) -> bool:
         """Append the next block to `rest`; return False at the end of the file."""
         data = self.file.read(BLOCK)
         self.rest += data
         return bool(data)
 
-    def first_line(self, size):
+    def first_line(self, size: int) -> bytes:
         """Return the next bytes up to the first LF, at most about `size`, without consuming them."""
         while b"\n" not in self.rest and len(self.rest) < size and self.more():
             pass
         return self.rest[: self.rest.find(b"\n") + 1] or self.rest
 
-    def first_lines(self):
+    def first_lines(self) -> bytes:
         """Return the next bytes, at least PEEK lines, without consuming them."""
         while self.rest.count(b"\n") < PEEK and len(self.rest) < MAX_LINE and self.more():
             pass
         return self.rest
 
-    def most_common_count(self):
+    def most_common_count(self) -> int:
         """Return the most common count of numbers in the next PEEK rows; 0 if there are none."""
         lines = itertools.islice((line for line in self.first_lines().split(b"\n") if line.strip()), PEEK)
         counts = collections.Counter(count_numbers(line) for line in lines)
         return counts.most_common(1)[0][0] if counts else 0
 
-    def looks_binary(self, E):
+    def looks_binary(self, E: int) -> bool:
         """Return whether the first row after the header is binary."""
         try:
             parse_line(self.first_line(64 * E + MAX_WORD), E)
@@ -120,11 +120,11 @@ class VectorReader:
         except UnicodeDecodeError:
             return True
 
-    def read_lines(self, V, E, line):
+    def read_lines(self, V: float, E: int, line: int) -> None:
         """Read the rest of a text file; `line` is the number of the next line, and V is infinite without a header."""
         from tiedtools.kernels.text.floats import parse_rows  # imported here because compiled code loads slowly
 
-        def parse(block, start=0):
+        def parse(block: bytes, start: int = 0) -> tuple[bytes, Matrix, list[Any]]:
             """Parse a block from byte `start` up to the first line that the kernel rejects."""
             most = (len(block) - start) // (2 * E + 2) + 1  # a row has at least 2E + 2 bytes
             numbers, spans = np.empty((most, E), np.float32), np.empty((most, 2), np.int64)
@@ -137,7 +137,7 @@ class VectorReader:
         for block, numbers, spans in ahead([parse] * available_cores(), iter(self.whole_lines, b"")):
             rows.block(block, line)
             while True:
-                n = min(len(numbers), limit - done)
+                n = int(min(len(numbers), limit - done))
                 start = spans[n][0]
                 odd = block[start : block.find(b"\n", start) + 1]  # the line that the kernel rejected, if any
                 if n or odd.strip():
@@ -174,7 +174,7 @@ class VectorReader:
                 what = f"the file ends after {done} of the header's {V} words"
                 rows.problem(f":{line}", what, "get the whole file or correct line 1", "", WHOLE)
 
-    def add_line(self, line, E, number):
+    def add_line(self, line: bytes, E: int, number: int) -> None:
         """Add a row of text that the kernel rejected."""
         try:
             word, numbers = parse_line(line, E)
@@ -185,7 +185,7 @@ class VectorReader:
             room[0] = numbers
             self.rows.add([word], room, ":", number)
 
-    def whole_lines(self):
+    def whole_lines(self) -> bytes:
         """Return the next block of whole lines, each with its LF; empty at the end of the file."""
         while b"\n" not in self.rest:
             if len(self.rest) > MAX_LINE:
@@ -198,7 +198,7 @@ class VectorReader:
         block, self.rest = self.rest[:cut], self.rest[cut:]
         return block
 
-    def read_binary(self, V, E):
+    def read_binary(self, V: float, E: int) -> None:
         """Read V binary rows. It is a problem if the file ends early or continues after them."""
         rows, done = self.rows, 0
         rows.format = "binary"
@@ -218,7 +218,7 @@ class VectorReader:
             rows.oddity("trailing", position, what.format("words"))
             rows.problem(position, what.format("rows"), "correct line 1", "", WHOLE)
 
-    def binary_rows(self, most, E):
+    def binary_rows(self, most: float, E: int) -> tuple[list[bytes], Matrix]:
         """Read the next rows, 1 to `most`: words as bytes, and the numbers (n, E).
 
         Raises ValueError describing the problem if there is no whole row.
@@ -245,7 +245,7 @@ class VectorReader:
                     )
         return words, np.frombuffer(b"".join(numbers), "<f4").reshape(-1, E)
 
-    def at_end(self):
+    def at_end(self) -> bool:
         """Return whether only LFs remain."""
         self.rest, self.at = self.rest[self.at :].strip(b"\n"), 0
         while not self.rest and self.more():
@@ -327,7 +327,7 @@ def text_blocks(words: list[str], matrix: Matrix) -> Iterator[bytes]:
     return ahead([block] * available_cores(), range(0, V, step))
 
 
-def text_block(words, matrix):
+def text_block(words: list[str], matrix: Matrix) -> bytes:
     """Return lines "word x1 ... xE" as bytes."""
     from tiedtools.kernels.text.floats import format_rows
 
@@ -349,7 +349,7 @@ def text_block(words, matrix):
     return b"".join(lines)
 
 
-def decimals(x):
+def decimals(x: float) -> bytes:
     """Format a space and a float32, as `format_rows` does in a row with large values."""
     text = b" %.6f" % x
     return text if float(text) or not x else b" %.9g" % x
