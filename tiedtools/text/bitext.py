@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Pair(NamedTuple):
     target: np.ndarray
 
     @property
-    def lines(self):
+    def lines(self) -> int:
         """Number of lines."""
         return int(np.count_nonzero(self.source == 0))
 
@@ -42,18 +43,19 @@ class Bitext:
     codes: str
     train: Pair
     valid: Pair | None = None
-    references: list | None = None
+    references: list[str] | None = None
 
     @property
-    def vocab(self):
+    def vocab(self) -> Vocab:
         """The target vocabulary."""
         return self.target_vocab
 
     @classmethod
     def read(
-        cls, source, target, valid_source=None, valid_target=None, joint=False, bpe=None, min_count=1, max_vocab=None,
-        errors="strict",
-    ):  # fmt: skip
+        cls, source: Sequence[str], target: Sequence[str], valid_source: Sequence[str] | None = None,
+        valid_target: Any = None, joint: bool = False, bpe: int | None = None, min_count: int = 1,
+        max_vocab: int | None = None, errors: str = "strict",
+    ) -> "Bitext":  # fmt: skip
         """Read a parallel text, each file once.
 
         source, target              lists of paths; `-` is standard input
@@ -86,24 +88,24 @@ class Side(NamedTuple):
     """The source or target of a text: word numbers, int32 [tokens], 0 at each line end; the words, and their counts."""
 
     ids: np.ndarray
-    words: list
+    words: list[str]
     counts: np.ndarray
 
-    def symbol_counts(self, segmenter):
+    def symbol_counts(self, segmenter: Segmenter) -> Counter[str]:
         """Return the count of each symbol, a Counter in order of first occurrence."""
-        counts = Counter()
+        counts: Counter[str] = Counter()
         for word, count in zip(self.words[1:], self.counts[1:].tolist()):
             for symbol in segmenter.segment(word):
                 counts[symbol] += count
         return counts
 
-    def lines(self):
+    def lines(self) -> list[str]:
         """Return the lines, a list of str with a blank between words."""
         words = ["\n", *self.words[1:]]
         text = " ".join([words[k] for k in self.ids])
         return text.replace(" \n", "\n").replace("\n ", "\n").removesuffix("\n").split("\n")
 
-    def encode(self, vocab, segmenter):
+    def encode(self, vocab: Vocab, segmenter: Segmenter) -> np.ndarray:
         """Return the text as IDs of symbols, int32; out-of-vocabulary symbols are `<unk>`."""
         index = {symbol: k for k, symbol in enumerate(vocab.words)}
         rows = [[0], *([index.get(symbol, 1) for symbol in segmenter.segment(word)] for word in self.words[1:])]
@@ -115,12 +117,12 @@ class Side(NamedTuple):
         return symbols[np.repeat(first, n) + np.arange(n.sum())]
 
 
-def encode_pair(sides, vocabs, segmenter):
+def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: Segmenter) -> Pair:
     """Encode two Sides as a Pair of symbol IDs; `vocabs`: two Vocabs, or one joint Vocab."""
     return Pair(sides[0].encode(vocabs[0], segmenter), sides[1].encode(vocabs[-1], segmenter))
 
 
-def read_sides(source, target, errors):
+def read_sides(source: Sequence[str], target: Sequence[str], errors: str) -> list[Side]:
     """Read the source Side and the target Side of a text.
 
     Raises TiedtoolsError if their numbers of lines differ, or if a line contains `</s>`, which would end it.
@@ -142,7 +144,7 @@ def read_sides(source, target, errors):
     return sides
 
 
-def learn_segmenter(sides, merges):
+def learn_segmenter(sides: Iterable[Side], merges: int | None) -> Segmenter:
     """Learn the Segmenter of a text; BPE is learned from the words of all Sides together."""
     if merges is None:
         return Segmenter()
@@ -153,7 +155,7 @@ def learn_segmenter(sides, merges):
     return Segmenter(learn(counts, merges))
 
 
-def vocabulary(symbol_counts, lines, min_count, max_vocab):
+def vocabulary(symbol_counts: Mapping[str, int], lines: Any, min_count: int, max_vocab: int | None) -> Vocab:
     """Build the Vocab of counted symbols (dict: symbol -> count), most frequent first after `</s>` and `<unk>`."""
     symbol_counts = dict(symbol_counts)
     unknown = symbol_counts.pop(UNK, 0)

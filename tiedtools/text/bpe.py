@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import io
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tiedtools.base.errors import library
 from tiedtools.base.messages import log
@@ -13,12 +15,12 @@ MARK = "@@"  # at the end of each symbol that does not end its word
 VERSION = "#version: 0.2"  # first line of a codes file of subword-nmt
 
 
-def subword_nmt(module):
+def subword_nmt(module: str) -> Any:
     """Import a module of subword-nmt. Raises TiedtoolsError if it is not installed."""
     return library(f"subword_nmt.{module}", "byte-pair encoding needs subword-nmt", "nmt")
 
 
-def learn(counts, merges):
+def learn(counts: Mapping[str, int], merges: int) -> str:
     """Learn at most `merges` merges of symbol pairs that occur at least twice; return them as subword-nmt's codes.
 
     counts  dict: word -> count
@@ -32,7 +34,7 @@ def learn(counts, merges):
     return codes.getvalue()
 
 
-def check(codes):
+def check(codes: str) -> str:
     """Return `codes` unchanged. Raises ValueError unless they are "" or codes of subword-nmt."""
     version, *merges = codes.rstrip("\n").split("\n")
     if codes and (version != VERSION or any(len(merge.split(" ")) != 2 for merge in merges)):
@@ -48,21 +50,21 @@ class Segmenter:
     Raises TiedtoolsError if there are codes, but subword-nmt is not installed. `check` validates codes.
     """
 
-    def __init__(self, codes=""):
+    def __init__(self, codes: str = "") -> None:
         self.codes = codes
         if codes:
             self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), separator=MARK)
         self.segment = functools.cache(self.split)
 
-    def split(self, word):
+    def split(self, word: str) -> tuple[str, ...]:
         """Split a word into symbols, a tuple of str; all but the last end in MARK. `<unk>` is one symbol."""
         return tuple(self.encoder.segment_tokens([word])) if self.codes and word != UNK else (word,)
 
-    def symbols(self, words):
+    def symbols(self, words: Iterable[str]) -> list[str]:
         """Split words into symbols, a list of str."""
         return [symbol for word in words for symbol in self.segment(word)]
 
-    def restore(self, symbols):
+    def restore(self, symbols: Iterable[str]) -> str:
         """Join symbols into text, with a space between words. A word that is cut off loses its MARK."""
         text = " ".join(symbols)
         return f"{text} ".replace(f"{MARK} ", "").rstrip(" ") if self.codes else text

@@ -2,6 +2,7 @@
 
 import mmap
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ BLOCK = 1 << 18  # IDs renumbered at a time
 MOST_TABLES = 4  # maximum number of counting threads: each needs a table, and one thread reads the file for all
 
 
-def map_zeros(n, dtype):
+def map_zeros(n: int, dtype: Any) -> np.ndarray:
     """Allocate n zeros in a separate memory mapping, which returns to the system as soon as the array is garbage."""
     return np.frombuffer(mmap.mmap(-1, n * np.dtype(dtype).itemsize), dtype)
 
@@ -26,7 +27,7 @@ def map_zeros(n, dtype):
 class WordTable:
     """Growing hash table of words and counts; words are numbered by first occurrence, `</s>` is 0."""
 
-    def __init__(self, words=(END,)):
+    def __init__(self, words: Iterable[str] = (END,)) -> None:
         self.capacity = 1 << 15
         self.table = map_zeros(4 * self.capacity, np.uint64).reshape(-1, 2)
         self.counts = map_zeros(self.capacity, np.int64)
@@ -38,26 +39,26 @@ class WordTable:
             pass
         self.counts[:] = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return int(self.state[tokenize.WORDS])
 
     @property
-    def tokens(self):
+    def tokens(self) -> int:
         """Number of tokens read, including unknown words and line ends."""
         return int(self.counts.sum() + self.state[tokenize.UNKNOWN])
 
     @property
-    def words(self):
+    def words(self) -> list[str]:
         return self.arena[: self.state[tokenize.USED]].tobytes().decode().split("\n")[:-1]
 
-    def vocab(self, min_count, max_vocab):
+    def vocab(self, min_count: int, max_vocab: int | None) -> tuple[Vocab, np.ndarray]:
         """Build the Vocab of the words that `vocab.select` selects.
 
         Returns (Vocab, int32 map from word numbers to IDs, -1 for dropped words).
         """
         return self.vocab_of(select(self.counts[: len(self)], min_count, max_vocab))
 
-    def vocab_of(self, order, counts=None):
+    def vocab_of(self, order: np.ndarray, counts: np.ndarray | None = None) -> tuple[Vocab, np.ndarray]:
         """Build the Vocab of the words numbered `order`; returns as `vocab`. `counts` replaces the table's counts."""
         counts = self.counts if counts is None else counts
         arena, ends = self.arena.data, self.starts[order + 1] - 1
@@ -67,7 +68,7 @@ class WordTable:
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
-    def extended(self, known, min_count, max_vocab):
+    def extended(self, known: Vocab, min_count: int, max_vocab: int | None) -> tuple[Vocab, np.ndarray, np.ndarray]:
         """Build the Vocab of all words of another Vocab, and of those of the table that `vocab.select` selects.
 
         Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
@@ -81,7 +82,7 @@ class WordTable:
         order = np.concatenate([[0], order[chosen[order]]])
         return *self.vocab_of(order, totals), counts[order]
 
-    def encode(self, text, grow=True, unknown=-1):
+    def encode(self, text: bytes, grow: bool = True, unknown: int = -1) -> Iterator[np.ndarray]:
         """Yield the IDs of `text` (bytes ending in whitespace) in arrays that are valid until the next iteration.
 
         New words are added to the table. If `grow` is false, they count as unknown words instead; their ID is `unknown`
@@ -105,7 +106,7 @@ class WordTable:
             if status == tokenize.FULL:
                 self.enlarge()
 
-    def check_utf8(self, text, used, grow):
+    def check_utf8(self, text: np.ndarray, used: int, grow: bool) -> None:
         """Raise ValueError(reason, byte offset) if the words of `text` are not valid UTF-8.
 
         Only new words are checked: from `used` in the arena, where each ends in a newline, so that no UTF-8 sequence
@@ -123,18 +124,18 @@ class WordTable:
                 where = next(re.finditer(alone, text.tobytes())).start()
             raise ValueError(NO_UTF8.format(new[error.start]), where) from None
 
-    def spelled(self, first, last):
+    def spelled(self, first: int, last: int) -> bytes:
         """Return words first .. last - 1 as bytes, each followed by a newline."""
         return self.arena[self.starts[first] : self.starts[last]].tobytes()
 
-    def add(self, words):
+    def add(self, words: bytes) -> np.ndarray:
         """Add the new ones of `words`, bytes with a blank after each; return the numbers of all words, int32."""
         counts = self.counts.copy()  # adding words must not count them
         numbers = np.concatenate([ids.copy() for ids in self.encode(words)])
         self.counts[: len(counts)], self.counts[len(counts) :] = counts, 0
         return numbers
 
-    def enlarge(self):
+    def enlarge(self) -> None:
         self.capacity *= 2
         table = map_zeros(4 * self.capacity, np.uint64).reshape(-1, 2)
         tokenize.rehash(table, self.table)
@@ -153,10 +154,10 @@ class Counter:
 
     table: Any = None
 
-    def __init__(self, words, grow, unknown):
+    def __init__(self, words: Iterable[str], grow: bool, unknown: int) -> None:
         self.words, self.grow, self.unknown, self.spans = words, grow, unknown, []
 
-    def __call__(self, source):
+    def __call__(self, source: tuple[Any, bytes]) -> tuple[Any, bytes, int, ValueError | None]:
         """Count the block `source`, (path, bytes); return (path, IDs as bytes, number of lines, ValueError or None)."""
         self.table = table = self.table or WordTable(self.words)
         path, block = source
@@ -171,7 +172,10 @@ class Counter:
         return path, b"".join(pieces), int(table.state[tokenize.LINES]) - lines, error
 
 
-def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None, more=False, marks=None):
+def count(
+    paths: Sequence[Any], errors: str = "strict", vocab: Vocab | None = None, keep: Any = None, unk: str | None = None,
+    threads: int | None = None, more: bool = False, marks: Any = None,
+) -> tuple[WordTable, int]:  # fmt: skip
     """Count the text at `paths` (none: standard input) in a WordTable, and write its IDs to the binary file `keep`.
 
     vocab    a Vocab: out-of-vocabulary words have the ID of `unk`, one of its words, or none; None: count all words
@@ -212,7 +216,7 @@ def count(paths, errors="strict", vocab=None, keep=None, unk=None, threads=None,
     return table, table.tokens
 
 
-def merge_tables(counters, blocks, words):
+def merge_tables(counters: list[Counter], blocks: int, words: Iterable[str]) -> tuple[WordTable, list[np.ndarray]]:
     """Merge the tables of Counters that took turns at `blocks` blocks into the WordTable of a single Counter.
 
     Returns (WordTable, list of int32 maps from the word numbers of each Counter to the word numbers of the WordTable).
@@ -231,7 +235,7 @@ def merge_tables(counters, blocks, words):
     return table, maps
 
 
-def renumber(file, sizes, maps):
+def renumber(file: Any, sizes: Iterable[int], maps: Iterable[np.ndarray]) -> int:
     """Replace each ID k of a file by map[k] in place and remove negative IDs; return the number of remaining IDs.
 
     sizes, maps  number of IDs, and int32 map, of each part of the file in order

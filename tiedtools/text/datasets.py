@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, reason, unreadable
 from tiedtools.base.messages import log
@@ -51,7 +53,7 @@ RELATIONS = {
 BATS = {f"{c}{k}": f"{c}{k:02} {name}" for c, names in RELATIONS.items() for k, name in enumerate(names.split(", "), 1)}
 
 
-def read_table():
+def read_table() -> dict[str, Dataset]:
     """Read datasets.tsv, the table of data sets: a dict of name -> Dataset."""
     table = {}
     with open(Path(__file__).with_suffix(".tsv"), encoding="utf-8") as file:
@@ -66,7 +68,7 @@ DATASETS = read_table()
 SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771", "simverb", "ws353-sim", "ws353-rel", "mturk287"]
 
 
-def groups():
+def groups() -> dict[str, list[str]]:
     """Return {group: names}: `wordsim` has the similarity sets; group PREFIX has all names that begin with PREFIX-."""
     groups = {"wordsim": SIMILARITY}
     for name in DATASETS:
@@ -76,7 +78,7 @@ def groups():
     return groups
 
 
-def expand(names):
+def expand(names: Iterable[str]) -> list[str]:
     """Replace groups by their members and drop duplicates. Raises TiedtoolsError for an unknown name."""
     expanded = dict.fromkeys(n for name in names for n in groups().get(name, [name]))
     for name in expanded:
@@ -87,7 +89,7 @@ def expand(names):
     return list(expanded)
 
 
-def cache_folder():
+def cache_folder() -> Path:
     """Return the download folder: TIEDTOOLS_CACHE, or `tiedtools` in the user's cache folder."""
     if folder := os.environ.get("TIEDTOOLS_CACHE"):
         return Path(folder)
@@ -97,7 +99,7 @@ def cache_folder():
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tiedtools")
 
 
-def find(name, folder=None):
+def find(name: str, folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Return the path of a named data set, or None if no folder has it.
 
     Searches `folder`, TIEDTOOLS_DATA, and the download folder: each for GROUP/FILE, FILE, then compressed versions.
@@ -109,7 +111,7 @@ def find(name, folder=None):
     return next((path for path in candidates if path.is_file()), None)
 
 
-def locate(names, folder=None):
+def locate(names: Sequence[str], folder: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """Return {name: path} of data sets; `names` are names or paths, or empty for all local similarity sets.
 
     If no similarity set is local, all are downloaded. Raises TiedtoolsError, with instructions, if a set is missing.
@@ -128,7 +130,7 @@ def locate(names, folder=None):
     return located
 
 
-def download(name, folder=None):
+def download(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     """Download a named set to GROUP/FILE in `folder` (None: the cache) unless it is there, unchanged; return its path.
 
     TIEDTOOLS_MIRROR, a base URL or a local folder, replaces all but the last part of the URL. The SHA-256 is verified
@@ -149,7 +151,7 @@ def download(name, folder=None):
         raise unreadable(str(file), error) from None
 
 
-def download_all(names):
+def download_all(names: Iterable[str]) -> dict[str, Any]:
     """Download sets to the cache, all or none; return {name: path}. Raises TiedtoolsError."""
     paths = {}
     try:
@@ -166,7 +168,7 @@ def download_all(names):
     return paths
 
 
-def fetch(url, path, data):
+def fetch(url: str, path: Path, data: Dataset) -> None:
     """Download `url`, or copy a local path, to `path`, and verify it. Raises TiedtoolsError."""
     from tiedtools.files.output import open_output
 
@@ -183,7 +185,7 @@ def fetch(url, path, data):
             raise TiedtoolsError(f"{url}: does not match the known hash; try again, or set TIEDTOOLS_MIRROR")
 
 
-def contents(url, data):
+def contents(url: str, data: Dataset) -> Iterator[bytes]:
     """Yield the contents of a Dataset's file in blocks of bytes."""
     if not data.sections:
         yield from read_blocks(url, data.license)
@@ -192,7 +194,7 @@ def contents(url, data):
         yield b": %b\n%b\n" % (title.encode(), lines)
 
 
-def read_blocks(url, license):
+def read_blocks(url: str, license: str) -> Iterator[bytes]:
     """Yield the contents of a URL or a local path in blocks of bytes. Raises TiedtoolsError if it cannot be read."""
     import http.client
     import urllib.error
@@ -212,7 +214,7 @@ def read_blocks(url, license):
         ) from None
 
 
-def unpack(archive, name, target, new):
+def unpack(archive: Path, name: str, target: Path, new: bool) -> Path:
     """Unpack a member of a zip archive to `target`, unless the archive is not new and `target` has the right size."""
     from tiedtools.files.output import open_output
 

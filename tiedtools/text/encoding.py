@@ -6,7 +6,8 @@ import dataclasses
 import math
 import os
 import tempfile
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -34,13 +35,13 @@ class EncodedText:
     tokens_read: int
     counts: np.ndarray | None = None
 
-    def read(self, start, out):
+    def read(self, start: int, out: np.ndarray) -> np.ndarray:
         """Fill `out` (int32 [n]) with IDs starting at `start`; return the filled part, shorter at the end of the text.
 
         Thread-safe. Raises TiedtoolsError if the file can no longer be read.
         """
         out = out[: max(0, self.size - start)]
-        view, done = memoryview(out.view(np.uint8)), 0
+        view, done = out.view(np.uint8).data, 0
         try:
             while done < len(view):
                 # One call may return less than requested: on Linux at most 2 GiB.
@@ -52,13 +53,13 @@ class EncodedText:
             raise unreadable(tempfile.gettempdir(), error) from None
         return out
 
-    def parts(self):
+    def parts(self) -> Iterator[np.ndarray]:
         """Yield all IDs in order, as arrays that are valid until the next iteration."""
         block = np.empty(BLOCK, np.int32)
         for start in range(0, self.size, BLOCK):
             yield self.read(start, block)
 
-    def sentences(self):
+    def sentences(self) -> Iterator[list[str]]:
         """Yield the lines of the text as lists of words, without out-of-vocabulary words."""
         line, words = [], self.vocab.words
         for ids in self.parts():
@@ -72,25 +73,26 @@ class EncodedText:
             yield line
 
     @property
-    def ids(self):
+    def ids(self) -> np.ndarray:
         """All IDs, int32 [size]; only for small texts."""
         return self.read(0, np.empty(self.size, np.int32))
 
-    def __del__(self):
+    def __del__(self) -> None:
         with contextlib.suppress(OSError):  # a full disk, already reported
             self.file.close()
 
 
-def full(error):
+def full(error: OSError) -> TiedtoolsError:
     """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
     problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
     return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
 
 
 def encode(
-    paths, min_count=1, max_vocab=None, vocab=None, errors="strict", threads=None, ranks=None, marks=None, known=None,
-    grow=False,
-):  # fmt: skip
+    paths: Sequence[Any], min_count: int = 1, max_vocab: int | None = None, vocab: Vocab | None = None,
+    errors: str = "strict", threads: int | None = None, ranks: Any = None, marks: Any = None,
+    known: Vocab | None = None, grow: bool = False,
+) -> EncodedText:  # fmt: skip
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
     `vocab` is used unchanged; without it, the vocabulary is the words that occur at least `min_count` times, at most
@@ -106,7 +108,7 @@ def encode(
     Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
-    text = EncodedText(vocab, file, 0, 0)
+    text = EncodedText(vocab, file, 0, 0)  # type: ignore[arg-type]
     try:
         more = ranks is not None and ranks.rank < ranks.size - 1
         table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)

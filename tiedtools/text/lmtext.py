@@ -2,6 +2,8 @@
 
 import dataclasses
 import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, log_dropped, select
+
+if TYPE_CHECKING:
+    from tiedtools.text.counting import WordTable
 
 NO_WORD = " "  # cannot occur in a text
 
@@ -32,9 +37,10 @@ class LmText:
 
     @classmethod
     def read(
-        cls, train, valid=None, test=None, valid_share=0.1, min_count=1, max_vocab=None, read_vocab=None,
-        errors="strict", vocab=None, keep_oovs=False, predict_oovs=True,
-    ):  # fmt: skip
+        cls, train: Any, valid: Any = None, test: Any = None, valid_share: float = 0.1, min_count: int = 1,
+        max_vocab: int | None = None, read_vocab: str | None = None, errors: str = "strict", vocab: Vocab | None = None,
+        keep_oovs: bool = False, predict_oovs: bool = True,
+    ) -> "LmText":  # fmt: skip
         """Read training, validation, and test text, each file once.
 
         train        paths of the training text; `-` is standard input
@@ -92,7 +98,7 @@ class LmText:
                 text.set(name, ids, ids_without_unk(vocab), shown(*paths), keep_oovs)
         return text
 
-    def set(self, field, ids, new_id, name, keep_oovs, least=1):
+    def set(self, field: str, ids: np.ndarray, new_id: np.ndarray, name: str, keep_oovs: bool, least: int = 1) -> None:
         """Renumber a text by int32 new_id (-1: OOV) and store it; log its OOVs, reject it if all IDs are < least.
 
         least  0 for held-out text, which may consist of line ends only
@@ -110,26 +116,26 @@ class LmText:
         setattr(self, field, new_ids)
 
 
-def read_ids(paths, errors, vocab, unk):
+def read_ids(paths: Sequence[Any], errors: str, vocab: Vocab | None, unk: str | None) -> "tuple[np.ndarray, WordTable]":
     """Read a text into memory; return (int32 IDs, WordTable). Arguments as for counting.count."""
     keep = io.BytesIO()
     table, _ = count(paths, errors, vocab, keep, unk)
     return np.frombuffer(keep.getbuffer(), np.int32), table
 
 
-def with_unk(vocab, unk=UNK):
+def with_unk(vocab: Vocab, unk: str = UNK) -> Vocab:
     """Return the Vocab, with `unk` appended if it is missing."""
     return vocab if unk in vocab.words else Vocab([*vocab.words, unk], np.append(vocab.counts, 0))
 
 
-def ids_without_unk(vocab):
+def ids_without_unk(vocab: Vocab) -> np.ndarray:
     """Return the map from IDs in with_unk(vocab) to IDs in `vocab`, int32; -1 for the appended word."""
     new_id = np.arange(len(vocab) + 1, dtype=np.int32)
     new_id[len(vocab) :] = -1
     return new_id
 
 
-def cut_at(ids, share, name):
+def cut_at(ids: np.ndarray, share: float, name: str) -> int:
     """Return the position of the line end nearest to `share` of the text, or of a word boundary in a single line."""
     if ids.size < 2:
         raise TiedtoolsError(f"{name}: too little text to hold some out for validation; use `valid` or `valid_share=0`")
@@ -140,7 +146,9 @@ def cut_at(ids, share, name):
     return min(max(round(target), 1), ids.size - 1)
 
 
-def select_with_unk(counts, seen, unk, min_count, max_vocab):
+def select_with_unk(
+    counts: np.ndarray, seen: np.ndarray, unk: int, min_count: int, max_vocab: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Select words as `vocab.select` does, with the word `unk` replacing all dropped words, if there are any.
 
     counts  int64 [words], the counts for selection

@@ -10,6 +10,8 @@ import math
 import random
 import re
 import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError, library, quoted
 from tiedtools.base.messages import log
@@ -37,14 +39,14 @@ class Lexicon:
     words   total count of the words
     """
 
-    def __init__(self, counts, words):
+    def __init__(self, counts: dict[str, int], words: int) -> None:
         self.counts, self.words = counts, words
         total = math.log(max(1, sum(counts.values()) + words))
         self.total, self.costs = total, {morph: total - math.log(count) for morph, count in counts.items()}
         self.longest = min(LONGEST_MORPH, max(map(len, counts), default=1))
 
     @classmethod
-    def of(cls, analyses):
+    def of(cls, analyses: Iterable[tuple[int, list[str]]]) -> "Lexicon":
         """Return the Lexicon of analyses, pairs (count of the word, list of its morphs)."""
         counts, words = collections.Counter(), 0
         for count, morphs in analyses:
@@ -53,7 +55,7 @@ class Lexicon:
                 counts[morph] += count
         return cls(dict(counts), words)
 
-    def segment(self, word):
+    def segment(self, word: str) -> list[str]:
         """Find the segmentation of least cost, a list of str, by the Viterbi algorithm.
 
         Among segmentations of equal cost, the one with the longest last morph is returned, as in Morfessor.
@@ -74,7 +76,7 @@ class Lexicon:
         return morphs[::-1]
 
 
-def learn(words, seed):
+def learn(words: Iterable[str], seed: int) -> list[tuple[int, list[str]]]:
     """Train Morfessor on words, each with count 1, and return their analyses, sorted: pairs (1, list of morphs).
 
     The batch algorithm splits recursively, with corpus weight 1; each hyphen is a separate morph. The result depends
@@ -92,13 +94,13 @@ def learn(words, seed):
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
 
 
-def morfessor():
+def morfessor() -> Any:
     """Import Morfessor. Raises TiedtoolsError if it is not installed."""
     return library("morfessor", "learning morphs needs Morfessor", "subwords")
 
 
 @contextlib.contextmanager
-def seeded(utils, seed):
+def seeded(utils: Any, seed: int) -> Iterator[None]:
     """Seed Python's global generator, which Morfessor uses, and suppress the dots that it prints to stderr.
 
     Both are restored when the block ends.
@@ -111,12 +113,12 @@ def seeded(utils, seed):
         yield
 
 
-def is_morfessor(lines):
+def is_morfessor(lines: Sequence[str]) -> bool:
     """Return whether a list of lines begins with the comment that Morfessor and `write` put above analyses."""
     return bool(lines) and lines[0].startswith("#") and "Morfessor Baseline" in lines[0]
 
 
-def read(path):
+def read(path: str) -> list[tuple[int, list[str]]]:
     """Read analyses, pairs (count, list of morphs), from Morfessor's text format: `count morph + morph` per line.
 
     Empty lines and comments (`#`) are skipped. Raises TiedtoolsError for Morfessor's other files: the binary model, a
@@ -130,7 +132,7 @@ def read(path):
     return parse(path, numbered_lines(path))
 
 
-def parse(path, lines):
+def parse(path: str, lines: Iterable[tuple[int, str]]) -> list[tuple[int, list[str]]]:
     """Parse (number, line) pairs into analyses; errors as in `read`."""
     name, analyses, words = shown(path), [], set()
     for number, line in lines:
@@ -152,7 +154,7 @@ def parse(path, lines):
     return analyses
 
 
-def write(file, analyses):
+def write(file: BinaryIO, analyses: Iterable[tuple[int, list[str]]]) -> None:
     """Write analyses in Morfessor's text format to a binary file."""
     lines = (f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)
     file.write((HEADER + "".join(lines)).encode())

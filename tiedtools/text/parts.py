@@ -5,7 +5,8 @@ import io
 import itertools
 import os
 import stat
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 from tiedtools.base.errors import TiedtoolsError, unreadable
 from tiedtools.files.output import split_compression
@@ -28,15 +29,15 @@ class Part(NamedTuple):
     end: int
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.path
 
-    def open(self):
+    def open(self) -> BinaryIO:
         """Open the lines as a binary file. Raises OSError or TiedtoolsError."""
         return io.BufferedReader(Chunks(blocks_of(self)), BLOCK)
 
 
-def blocks_of(part):
+def blocks_of(part: Part) -> Iterator[bytes]:
     """Yield the lines of a Part in blocks of bytes."""
     with opened(part.path) as file:
         end = line_start(file, part.end)
@@ -46,12 +47,12 @@ def blocks_of(part):
             left -= len(block)
 
 
-def opened(path):
+def opened(path: str) -> Any:
     """Open a path or URL for reading bytes as stored. Raises OSError or TiedtoolsError."""
     return remote.open_url(path) if remote.is_url(path) else open(path, "rb")
 
 
-def line_start(file, position):
+def line_start(file: BinaryIO, position: int) -> int:
     """Seek to the first line of a binary file that starts at `position` or later; return its position."""
     file.seek(max(0, position - 1))
     while position and (piece := file.readline(BLOCK)) and not piece.endswith(b"\n"):
@@ -59,14 +60,14 @@ def line_start(file, position):
     return file.tell()
 
 
-def lines_before(source):
+def lines_before(source: Any) -> int:
     """Return the number of lines before the first line of a Part; 0 for any other source."""
     if not isinstance(source, Part):
         return 0
     return sum(block.count(b"\n") for block in blocks_of(Part(source.path, 0, source.start)))
 
 
-def size_of(source):
+def size_of(source: Any) -> tuple[int, bool]:
     """Return (stored size in bytes, whether compressed) of a path or URL.
 
     Raises TiedtoolsError for a source that cannot be divided: standard input, an open file, or a pipe.
@@ -91,7 +92,7 @@ def size_of(source):
         raise unreadable(path, error) from None
 
 
-def shares(sources, size):
+def shares(sources: Sequence[Any], size: int) -> list[list[Any]]:
     """Divide a text, a list of paths and URLs, among `size` ranks; return a list of sources for each rank.
 
     The shares have about equally many bytes; concatenated in order of rank, they are the text. A plain file is divided

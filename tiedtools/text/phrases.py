@@ -46,14 +46,14 @@ class Phrases(Checked):
         " to 1, as in gensim.",
         choices=tuple(THRESHOLDS),
     )
-    threshold: float | tuple = setting(
+    threshold: float | tuple = setting(  # type: ignore[type-arg]
         (),
         "Join pairs with a score above this; repeatable: one pass for each threshold, on the joined text of the pass"
         " before.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]",
     )
     min_count: int = setting(5, "Discard pairs that occur less often than this, as the scores do.", Range(1))
     delimiter: str = setting("_", "Text between the words of a phrase.", metavar="TEXT")
-    connectors: str | tuple | None = setting(
+    connectors: str | tuple | None = setting(  # type: ignore[type-arg]
         None,
         "Words that may stand between the two words of a phrase, such as of in bank_of_america, separated by commas;"
         " english: gensim's list.",

@@ -2,7 +2,9 @@
 
 import itertools
 import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from tiedtools.text.counting import count, map_zeros
 from tiedtools.text.encoding import full
 from tiedtools.text.sources import counted
 
+if TYPE_CHECKING:
+    from tiedtools.text.phrases import Phrases
+
 BLOCK = 1 << 18  # IDs written at a time
 SAMPLE = 64  # the number of different pairs is estimated from this fraction of them
 FULL, ROW = 0.75, 16  # largest proportion of a table's rows that are in use; bytes of a row
@@ -22,7 +27,7 @@ FULL, ROW = 0.75, 16  # largest proportion of a table's rows that are in use; by
 class PhraseText:
     """A text, read once; paths and errors as for counting.count, which see for its exceptions."""
 
-    def __init__(self, paths, errors="strict"):
+    def __init__(self, paths: Sequence[Any], errors: str = "strict") -> None:
         self.file = tempfile.TemporaryFile(prefix="tiedtools-")
         try:
             self.table, _ = count(paths, errors, keep=self.file)
@@ -32,11 +37,11 @@ class PhraseText:
         self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
         self.threads = available_cores()
 
-    def numbers(self, words):
+    def numbers(self, words: Iterable[str]) -> np.ndarray:
         """Return the IDs of words, int32 [n], which are new words of the text if necessary."""
         return self.table.add(" ".join([*words, ""]).encode())
 
-    def find(self, settings, threshold):
+    def find(self, settings: "Phrases", threshold: float) -> list[tuple[tuple[str, ...], float, int]]:
         """Count words and pairs; return those above the threshold in the form of phrases.Phrase, by first occurrence.
 
         settings  phrases.Phrases
@@ -51,7 +56,7 @@ class PhraseText:
         words = self.ids, H, P, connects, delimiter[:, 0]
         across = settings.scoring == "word2phrase"  # word2phrase counts pairs across line ends, too
 
-        def tally(part, parts, slots, most):
+        def tally(part: int, parts: int, slots: float, most: float) -> tuple[np.ndarray, int, int]:
             """Count a hash partition: (table, its entries, counts up to which entries were dropped)."""
             found = rows(max(int(slots), 2 * V // parts + 1024))
             state, dropped = np.zeros(3, np.int64), 0
@@ -105,7 +110,7 @@ class PhraseText:
             for (i, j), (score, occurrences) in zip(spans[:n].tolist(), scores[:n].tolist())
         ]
 
-    def join(self, phrases, delimiter):
+    def join(self, phrases: Collection[Any], delimiter: str) -> None:
         """Join phrases, as from `find`, from left to right, each word in at most one."""
         new = self.numbers(delimiter.join(words) for words, *_ in phrases)
         ids = self.numbers(itertools.chain.from_iterable(words for words, *_ in phrases))
@@ -115,12 +120,12 @@ class PhraseText:
         self.ids = self.ids[: kernels.join(self.ids, roles, known, new, self.table.counts)]
         log.info(f"phrases: {counted(len(phrases), 'phrase')}; words joined {before - len(self.ids):,} times")
 
-    def spelled(self):
+    def spelled(self) -> Iterator[bytes]:
         """Yield the text in blocks of UTF-8, with a blank between words."""
         table, ids = self.table, self.ids
         lengths = np.diff(table.starts[: len(table) + 1])
 
-        def spell(start):
+        def spell(start: int) -> bytes:
             block = ids[start : start + BLOCK]
             out = np.empty(lengths[block].sum(), np.uint8)
             n = kernels.spell(out, block, table.arena, table.starts, start == 0 or ids[start - 1] == 0)
@@ -129,6 +134,6 @@ class PhraseText:
         yield from ahead([spell] * self.threads, range(0, len(ids), BLOCK))
 
 
-def rows(n):
+def rows(n: int) -> np.ndarray:
     """Return an empty hash table of n rows."""
     return map_zeros(2 * n, np.uint64).reshape(-1, 2)

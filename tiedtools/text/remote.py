@@ -5,7 +5,8 @@ import errno
 import io
 import os
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError, brief, unreadable
 
@@ -19,24 +20,24 @@ NUMBERS: dict[type, int] = {
 }
 
 
-def is_url(source):
+def is_url(source: Any) -> bool:
     """Return whether a source is a URL."""
     return isinstance(source, str) and URL.match(source) is not None
 
 
-def open_url(url):
+def open_url(url: str) -> BinaryIO:
     """Open the file at a URL for reading bytes. All errors in opening and in reading are TiedtoolsErrors."""
     return io.BufferedReader(Remote(url), BLOCK)
 
 
-def size(url):
+def size(url: str) -> int | None:
     """Return the size of the file at a URL in bytes, None if unknown. Raises TiedtoolsError if it is missing."""
     with translate_errors(url):
         system, path = resolve(url)
         return system.info(path).get("size")
 
 
-def resolve(url):
+def resolve(url: str) -> tuple[Any, str]:
     """Resolve a URL to (fsspec file system, path)."""
     try:
         from fsspec.core import url_to_fs
@@ -46,7 +47,7 @@ def resolve(url):
 
 
 @contextlib.contextmanager
-def translate_errors(url):
+def translate_errors(url: str) -> Iterator[None]:
     """Raise TiedtoolsError for any error in the block, since the exceptions of file systems share no base class."""
     try:
         yield
@@ -69,29 +70,29 @@ class Remote(io.RawIOBase):
 
     file: Any = None
 
-    def __init__(self, url):
+    def __init__(self, url: str) -> None:
         self.url = url
         with translate_errors(url):
             system, path = resolve(url)
             self.file = system.open(path, "rb")
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def seekable(self):
+    def seekable(self) -> bool:
         return self.file.seekable()
 
-    def seek(self, offset, whence=os.SEEK_SET):
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         with translate_errors(self.url):
             return self.file.seek(offset, whence)
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: Any) -> int:
         with translate_errors(self.url):
             data = self.file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
-    def close(self):
+    def close(self) -> None:
         if self.file:
             self.file.close()
         super().close()

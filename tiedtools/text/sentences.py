@@ -3,6 +3,8 @@
 import io
 import os
 import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.text.remote import is_url
@@ -12,7 +14,7 @@ WORD = re.compile(f"[^{BLANKS}]+")
 LONGEST_WORD = 1 << 20
 
 
-def sources(source):
+def sources(source: Any) -> list[Any]:
     """Return the list of texts that make up a source.
 
     source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
@@ -44,13 +46,13 @@ class Chunks(io.RawIOBase):
     together  a read returns several chunks if there is room for them
     """
 
-    def __init__(self, chunks, together=True):
+    def __init__(self, chunks: Iterator[bytes], together: bool = True) -> None:
         self.chunks, self.rest, self.together = chunks, b"", together
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: Any) -> int:
         parts, size = [self.rest], len(self.rest)
         while size < len(buffer) and (self.together or not size) and (chunk := next(self.chunks, b"")):
             parts.append(chunk)
@@ -60,7 +62,7 @@ class Chunks(io.RawIOBase):
         buffer[:n], self.rest = data[:n], data[n:]
         return n
 
-    def close(self):
+    def close(self) -> None:
         if not self.closed and hasattr(self.chunks, "close"):
             self.chunks.close()
         super().close()
@@ -79,7 +81,7 @@ class Sentences(Chunks):
 
     name, raw = "sentences", False
 
-    def __init__(self, sentences):
+    def __init__(self, sentences: Any) -> None:
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:
@@ -89,22 +91,22 @@ class Sentences(Chunks):
             ) from None
         super().__init__(self.lines(numbered))
 
-    def lines(self, numbered):
+    def lines(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
         for number, sentence in numbered:
             yield as_line(number, sentence.split() if self.raw and isinstance(sentence, str) else sentence)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
-def words_of(text):
+def words_of(text: Any) -> list[str]:
     """Return the words of a string, or of an iterable of words, as a list. Raises TiedtoolsError for anything else."""
     if isinstance(text, str):
         return WORD.findall(text)
-    return as_line(1, words := list(text) if hasattr(text, "__iter__") else text) and words
+    return as_line(1, words := list(text) if hasattr(text, "__iter__") else text) and words  # type: ignore[return-value]
 
 
-def as_line(number, sentence):
+def as_line(number: int, sentence: Any) -> bytes:
     """Return a sentence as a line of UTF-8 text. Raises TiedtoolsError unless it consists of words."""
     where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
     if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__iter__"):
@@ -122,7 +124,7 @@ def as_line(number, sentence):
     return line + b"\n"
 
 
-def check(word, where):
+def check(word: object, where: str) -> None:
     """Raise TiedtoolsError unless `word` is a str that a text file could hold as one word."""
     if not isinstance(word, str):
         raise TiedtoolsError(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")

@@ -7,6 +7,8 @@ import io
 import os
 import sys
 import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.base.messages import log
@@ -27,28 +29,28 @@ TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes be
 ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
 
 
-def shown(*paths):
+def shown(*paths: Any) -> str:
     """Return the names of text sources for messages; no paths: standard input."""
     return ", ".join("standard input" if path == "-" else name_of(path) for path in paths or ["-"])
 
 
-def name_of(source):
+def name_of(source: Any) -> str:
     """Return the path of a source, or the name of an open file, as a str."""
     return source if isinstance(source, str) else str(getattr(source, "name", source if is_path(source) else "file"))
 
 
-def is_path(source):
+def is_path(source: Any) -> bool:
     """Return whether a source is a path, not an open file or sentences."""
     return isinstance(source, (str, os.PathLike))
 
 
-def read_once(*paths):
+def read_once(*paths: Any) -> None:
     """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
     if paths.count("-") > 1:
         raise Contradiction("standard input can be read only once")
 
 
-def refuse_missing(paths):
+def refuse_missing(paths: Any) -> None:
     """Raise TiedtoolsError if an input file does not exist, before the first file is read."""
     for path in set(paths) - {"-"}:
         try:
@@ -57,13 +59,13 @@ def refuse_missing(paths):
             raise unreadable(path, error) from None
 
 
-def counted(n, noun):
+def counted(n: Any, noun: str) -> str:
     """Format a count with its noun: "1 word", "2,000 words"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 @contextlib.contextmanager
-def open_source(path):
+def open_source(path: Any) -> Iterator[BinaryIO]:
     """Open a path, a URL, a Part, or a raw.Raw for reading bytes; `-` is standard input.
 
     gzip, bzip2, xz, and Zstandard are decompressed. Sentences and open files, binary or text, are read from their
@@ -108,13 +110,13 @@ def open_source(path):
             raise
 
 
-def encode(file):
+def encode(file: Any) -> Iterator[bytes]:
     """Yield the rest of an open text file as UTF-8 bytes."""
     while text := file.read(BLOCK):
         yield text.encode("utf-8", "surrogateescape")
 
 
-def diagnose(error, source, file):
+def diagnose(error: BaseException, source: Any, file: Any) -> Any:
     """Return why reading `file`, opened by xopen from `source`, failed: the exception or a clearer message.
 
     The gzip libraries report fewer than 10 bytes of trailing data as truncation, so a gzip file is read again.
@@ -133,7 +135,7 @@ def diagnose(error, source, file):
     return error
 
 
-def has_trailing_data(source):
+def has_trailing_data(source: Any) -> bool | None:
     """Return whether data follows the last stream of a gzip path or file; None if it cannot be read again."""
     named, has_stream = isinstance(source, str | os.PathLike), False
     if not (os.path.isfile(source) if named else source.seekable()):
@@ -149,7 +151,7 @@ def has_trailing_data(source):
     return False
 
 
-def byte_lines(file, path):
+def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
     """Yield the lines of a binary file, without its byte order mark. Raises TiedtoolsError if a line is too long."""
     number = 1
     while line := file.readline(LONGEST_LINE + 1):
@@ -162,7 +164,7 @@ def byte_lines(file, path):
         number += 1
 
 
-def numbered_lines(path):
+def numbered_lines(path: Any) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
     Raises TiedtoolsError with file and line for bytes that are not text, and for a file above LARGEST_LIST bytes.
@@ -182,7 +184,7 @@ def numbered_lines(path):
             yield number, line
 
 
-def blocks(paths, errors="strict", more=False):
+def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[tuple[Any, bytes]]:
     """Yield (path, bytes) blocks of about 1 MiB from each of `paths` in turn (none: standard input).
 
     Each block ends in ASCII whitespace. A missing final newline is added if another file follows, and after the last of
@@ -221,18 +223,18 @@ class Decoder:
     invalid number of invalid sequences so far; first: the line of the first one
     """
 
-    def __init__(self, path, errors):
+    def __init__(self, path: Any, errors: str) -> None:
         self.path, self.errors = path, errors
         self.line, self.invalid, self.first = 1, 0, 0
 
-    def __enter__(self):
+    def __enter__(self) -> "Decoder":
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if self.invalid and not kind:
             log_invalid(self.path, self.errors, self.invalid, f"line {lines_before(self.path) + self.first:,}")
 
-    def __call__(self, data):
+    def __call__(self, data: bytes) -> str:
         if b"\0" in data:
             self.refuse(ZERO_BYTE, data, data.index(b"\0"))
         try:
@@ -246,27 +248,27 @@ class Decoder:
         self.line += data.count(b"\n")
         return text
 
-    def clean(self, data):
+    def clean(self, data: bytes) -> bytes:
         """Return `data` as valid UTF-8; with "strict" unchanged, since the tokenizer checks it."""
         return data if self.errors == "strict" else self(data).encode()
 
-    def refuse(self, reason, data, offset):
+    def refuse(self, reason: str, data: bytes, offset: int) -> None:
         line = lines_before(self.path) + self.line + data.count(b"\n", 0, offset)
         raise TiedtoolsError(f"{shown(self.path)}:{line}: {reason}") from None
 
 
-def log_invalid(path, errors, n, position):
+def log_invalid(path: Any, errors: str, n: int, position: str) -> None:
     """Log that n invalid UTF-8 sequences were replaced or skipped, and the position of the first."""
     action = "replaced {} with U+FFFD" if errors == "replace" else "skipped {}"
     log.warning(f"{shown(path)}: {action.format(counted(n, 'invalid UTF-8 sequence'))}, the first in {position}")
 
 
 @contextlib.contextmanager
-def word_errors(path, errors):
+def word_errors(path: Any, errors: str) -> Iterator[str]:
     """Yield the `errors` argument with which bytes.decode decodes words of a file; log invalid words at the end."""
     words = []
 
-    def handle(error):
+    def handle(error: Any) -> tuple[str, int]:
         words.append(error.object)
         return "\ufffd" if errors == "replace" else "", error.end
 

@@ -1,5 +1,8 @@
 """Segment words into morphs, syllables, or characters, and list the subwords of a vocabulary."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
@@ -10,6 +13,9 @@ from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines, shown
 from tiedtools.text.syllables import Syllables
 from tiedtools.text.vocab import END, UNK
+
+if TYPE_CHECKING:
+    from tiedtools.files.modelfile import Arrays
 
 KINDS = "morphs", "syllables", "chars"
 PADDING = ""
@@ -36,7 +42,10 @@ class Subwords:
                first; unit 0 is padding
     """
 
-    def __init__(self, kind, words, segmenter, given=None, atomic_unk=False):
+    def __init__(
+        self, kind: str, words: list[str], segmenter: Any, given: Mapping[str, list[str]] | None = None,
+        atomic_unk: bool = False,
+    ) -> None:  # fmt: skip
         one_of("kind", kind, KINDS)
         self.kind, self.words, self.segmenter, self.atomic_unk = kind, list(words), segmenter, atomic_unk
         self.known = {**(given or {}), **{word: [word] for word in atoms(atomic_unk)}}
@@ -46,7 +55,10 @@ class Subwords:
         self.index = {unit: number for number, unit in enumerate(self.units) if number}
 
     @classmethod
-    def learn(cls, kind, words, language="en_US", segmentation=None, seed=1, atomic_unk=False):
+    def learn(
+        cls, kind: str, words: list[str], language: str = "en_US", segmentation: str | None = None, seed: int = 1,
+        atomic_unk: bool = False,
+    ) -> "Subwords":  # fmt: skip
         """Segment the words of a vocabulary, each counted once.
 
         kind          "morphs" (Morfessor), "syllables" (Pyphen), or "chars"
@@ -72,29 +84,29 @@ class Subwords:
             segmenter = Syllables(language).load() if kind == "syllables" else Characters()
         return cls(kind, words, segmenter, file_subwords, atomic_unk)
 
-    def segment(self, word):
+    def segment(self, word: str) -> list[str]:
         """Split any word into subwords, a list of str, without the BEGIN and STOP of characters.
 
         Raises TiedtoolsError for a word that needs a library which is not installed.
         """
         return self.known.get(word) or self.segmenter.segment(word)
 
-    def spelled(self, word):
+    def spelled(self, word: str) -> list[str]:
         """Return the subwords of a word as a model reads them."""
         return [BEGIN, *self.segment(word), STOP] if self.kind == "chars" else self.segment(word)
 
-    def ids(self, word):
+    def ids(self, word: str) -> tuple[list[int], list[str]]:
         """Return (unit IDs of a word, list of int; its subwords that are not units, list of str)."""
         units = self.spelled(word)
         return [self.index[unit] for unit in units if unit in self.index], [u for u in units if u not in self.index]
 
-    def unknown(self, word):
+    def unknown(self, word: str) -> tuple[list[str], bool]:
         """Return (subwords of a word that are not units, a list of str; whether none of its subwords is a unit)."""
         subwords = self.segment(word)
         unknown = [subword for subword in subwords if subword not in self.index]
         return unknown, len(unknown) == len(subwords)
 
-    def table(self, words):
+    def table(self, words: list[str]) -> np.ndarray:
         """Return the unit IDs of n words, int32 [n, largest number], padded with 0; unknown subwords are skipped."""
         rows = [self.ids(word)[0] for word in words]
         table = np.zeros((len(rows), max(map(len, rows), default=0)), np.int32)
@@ -102,7 +114,7 @@ class Subwords:
             row[: len(ids)] = ids
         return table
 
-    def state(self):
+    def state(self) -> "tuple[dict[str, Any], Arrays]":
         """Return what a model file stores in addition to the words: (JSON-serializable dict, dict: name -> array)."""
         header, arrays = {"kind": self.kind, "atomic_unk": self.atomic_unk, "units": len(self.units)}, {}
         vocabulary = set(self.words)
@@ -118,7 +130,7 @@ class Subwords:
         return header, arrays
 
     @classmethod
-    def from_state(cls, header, arrays, words):
+    def from_state(cls, header: dict[str, Any], arrays: "Arrays", words: list[str]) -> "Subwords":
         """Restore what `state` returned, for the same words. Raises KeyError, TypeError, or ValueError if corrupt."""
         kind, segmenter = header["kind"], Characters()
         if "morphs" in arrays:
@@ -138,7 +150,7 @@ class Subwords:
         return subwords
 
 
-def marked(lines, segment, separator, name):
+def marked(lines: Iterable[list[str]], segment: Callable[[str], list[str]], separator: str, name: str) -> Iterator[str]:
     """Yield lines, lists of words, as text with `separator` after each subword that does not end its word.
 
     segment  function that returns the subwords of a word; called once per distinct word
@@ -158,7 +170,7 @@ def marked(lines, segment, separator, name):
         yield " ".join([marked_words[word] for word in words]) + "\n"
 
 
-def types(lines, segment):
+def types(lines: Iterable[list[str]], segment: Callable[[str], list[str]]) -> Iterator[str]:
     """Yield `word<TAB>sub sub` for each distinct word, by first occurrence; arguments as for `marked`."""
     seen = set()
     for words in lines:
@@ -168,12 +180,12 @@ def types(lines, segment):
                 yield f"{word}\t{' '.join(segment(word))}\n"
 
 
-def atoms(atomic_unk):
+def atoms(atomic_unk: bool) -> set[str]:
     """Return the words that are never split."""
     return {END, UNK} if atomic_unk else {END}
 
 
-def from_file(path, words):
+def from_file(path: str, words: list[str]) -> tuple[dict[str, list[str]] | None, Any]:
     """Read (dict: word -> subwords, Lexicon) from a file of segmentations; errors as in `Subwords.learn`."""
     lines = list(numbered_lines(path))
     if morphs.is_morfessor([line for _, line in lines[:1]]):
@@ -199,7 +211,7 @@ def from_file(path, words):
     return segmentations, morphs.Lexicon.of((1, segmentations[word]) for word in words)
 
 
-def stored_lexicon(units, counts, words):
+def stored_lexicon(units: list[str], counts: np.ndarray, words: int) -> Any:
     """Restore the Lexicon of morphs `units` with `counts`, int64, of `words` words. Raises ValueError if corrupt."""
     if counts.shape != (len(units),) or counts.dtype != np.int64 or len(set(units)) < len(units):
         raise ValueError(f"{len(units)} morphs, and counts of shape {counts.shape} and type {counts.dtype}")
@@ -208,11 +220,11 @@ def stored_lexicon(units, counts, words):
     return morphs.Lexicon(dict(zip(units, counts.tolist())), words)
 
 
-def as_array(lines):
+def as_array(lines: Iterable[str]) -> np.ndarray:
     """Encode lines as text, uint8, with a line break after each."""
     return modelfile.as_array("".join(f"{line}\n" for line in lines))
 
 
-def as_lines(array):
+def as_lines(array: np.ndarray) -> list[str]:
     """Decode the lines of a text from `as_array`. Raises ValueError for another type or shape."""
     return modelfile.as_bytes(array).decode().split("\n")[:-1]

@@ -18,11 +18,11 @@ class Syllables:
     patterns  SHA-256 of the pattern file in hexadecimal; None: accept any
     """
 
-    def __init__(self, language, version=None, patterns=None):
+    def __init__(self, language: str, version: str | None = None, patterns: Any = None) -> None:
         self.language, self.version, self.patterns = language, version, patterns
         self.pyphen: Any = None
 
-    def load(self):
+    def load(self) -> "Syllables":
         """Load the patterns; return self.
 
         Raises TiedtoolsError if Pyphen is not installed, or if its patterns have changed since the model was trained;
@@ -47,10 +47,10 @@ class Syllables:
         self.pyphen = pyphen.Pyphen(lang=name)
         return self
 
-    def remedy(self):
+    def remedy(self) -> str:
         return f"pip install pyphen=={self.version}" if self.version else 'pip install "tiedtools[subwords]"'
 
-    def segment(self, word):
+    def segment(self, word: str) -> list[str]:
         """Split a word into syllables, a list of str; "" has none. Raises the errors of `load`."""
         if self.pyphen is None:
             self.load()

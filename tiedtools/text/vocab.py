@@ -1,7 +1,7 @@
 """Vocabulary: words and their counts, in word2vec.c's order and file format."""
 
 import dataclasses
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -22,24 +22,24 @@ class Vocab:
     subwords  the subwords.Subwords of a model that composes word vectors
     """
 
-    words: list
+    words: list[str]
     counts: np.ndarray
     subwords: Any = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
     @classmethod
-    def made_up(cls, V=1000):
+    def made_up(cls, V: int = 1000) -> "Vocab":
         """Make a placeholder vocabulary of V words, each with count 1."""
         return cls([END, UNK, *map(str, range(V - 2))], np.ones(V, np.int64))
 
     @property
-    def total(self):
+    def total(self) -> int:
         """Total token count including `</s>`: word2vec.c's train_words."""
         return int(self.counts.sum())
 
-    def check(self):
+    def check(self) -> "Vocab":
         """Raise ValueError unless words and counts are valid for a model; return self."""
         counts = self.counts
         if counts.shape != (len(self.words),) or counts.dtype.kind not in "iu":
@@ -50,12 +50,12 @@ class Vocab:
             raise ValueError(f"its words do not begin with {END}, or one comes twice")
         return self
 
-    def write(self, file):
+    def write(self, file: BinaryIO) -> None:
         """Write word2vec.c's vocabulary format, one `word count` per line, to a binary file."""
         file.write("".join(f"{w} {c}\n" for w, c in zip(self.words, self.counts.tolist())).encode())
 
     @classmethod
-    def read(cls, path, min_count=1, max_vocab=None):
+    def read(cls, path: str, min_count: int = 1, max_vocab: int | None = None) -> "Vocab":
         """Read word2vec.c's vocabulary format; sort and drop words as `select` does, and log how many are dropped."""
         name, counts = shown(path), {}
         with open_source(path) as file:
@@ -83,7 +83,7 @@ class Vocab:
         return cls([words[k] for k in order], counts[order])
 
 
-def read_words(path):
+def read_words(path: str) -> list[str]:
     """Read distinct words, one `word` or `word count` per line; return a list that begins with `</s>`."""
     name, words = shown(path), {}
     for number, line in numbered_lines(path):
@@ -99,7 +99,7 @@ def read_words(path):
     return list({END: None, **words})
 
 
-def select(counts, min_count, max_vocab):
+def select(counts: np.ndarray, min_count: int, max_vocab: int | None) -> np.ndarray:
     """Return the numbers of at most `max_vocab` words with counts >= `min_count`, most frequent first: int64 [V].
 
     Word 0, `</s>`, is always selected and comes first. Equal counts keep their order.
@@ -109,7 +109,7 @@ def select(counts, min_count, max_vocab):
     return np.concatenate([[0], order])[:max_vocab]
 
 
-def log_dropped(name, counts, min_count, max_vocab, left):
+def log_dropped(name: str, counts: np.ndarray, min_count: int, max_vocab: int | None, left: Any) -> None:
     """Log how many words of the vocabulary file `name` each option dropped; `left` words are left."""
     rare = np.count_nonzero(counts[1:] < min_count)
     for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - left):
