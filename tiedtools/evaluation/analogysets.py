@@ -9,7 +9,8 @@ A set of pairs, such as BATS, asks for the second word of each pair by the mean 
 
 import math
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from tiedtools.vectors.analogies import solve
 from tiedtools.vectors.neighbors import Candidates
 from tiedtools.vectors.norms import unit
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
+
 METHODS = ("add", "mul", "both", "avg")
 BATS_TYPES = "inflectional", "derivational", "encyclopedic", "lexicographic"  # names of sections begin with I, D, E, L
 
@@ -28,8 +32,8 @@ BATS_TYPES = "inflectional", "derivational", "encyclopedic", "lexicographic"  # 
 class AnalogySet(NamedTuple):
     """Analogy questions in file order, with their sections."""
 
-    questions: list  # Q tuples of four words or, in a set of pairs, of a word and its correct answers
-    sections: dict  # name -> bool [Q]; semantic, syntactic, and total come last
+    questions: list[tuple[Any, ...]]  # Q tuples of four words or, in a set of pairs, of a word and its correct answers
+    sections: dict[str, np.ndarray]  # name -> bool [Q]; semantic, syntactic, and total come last
     pairs: bool = False
 
 
@@ -40,7 +44,7 @@ class Answered(NamedTuple):
     right: np.ndarray  # bool [Q]: the answer is correct
 
 
-def read_set(path):
+def read_set(path: Any) -> AnalogySet:
     """Read questions in word2vec's format, `: section` lines and lines of four words, into an AnalogySet.
 
     Lines of two words are a set of pairs; `/` separates the correct answers. Sections whose names begin with "gram"
@@ -76,7 +80,10 @@ def read_set(path):
     return AnalogySet(questions, {**sections, "total": np.ones(len(names), bool)}, width == 2)
 
 
-def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
+def answer(
+    vectors: "Vectors", analogy_set: AnalogySet, method: str = "add", restrict: int | None = None,
+    case: str = "fallback",
+) -> Answered:  # fmt: skip
     """Answer an AnalogySet with `vectors`; return Answered.
 
     restrict  use only the first `restrict` words, in questions and as answers (None: all)
@@ -93,7 +100,7 @@ def answer(vectors, analogy_set, method="add", restrict=None, case="fallback"):
     return Answered(known, right)
 
 
-def answer_pairs(candidates, index, analogy_set, case):
+def answer_pairs(candidates: Candidates, index: Mapping[str, int], analogy_set: AnalogySet, case: str) -> Answered:
     """Answer a set of pairs by 3CosAvg; `index`: word -> row of a candidate. A section's only known pair is unknown."""
     rows = [[find_row(index, word, case) for word in words] for words in analogy_set.questions]
     correct = [[row for row in answers if row >= 0] for _, *answers in rows]
@@ -114,7 +121,7 @@ def answer_pairs(candidates, index, analogy_set, case):
     return Answered(known, right)
 
 
-def wilson(right, n):
+def wilson(right: float, n: int) -> tuple[float, float]:
     """Return the Wilson 95% interval for a proportion of `right` out of n: (low, high); NaN if n is 0."""
     if not n:
         return math.nan, math.nan
@@ -123,7 +130,7 @@ def wilson(right, n):
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def summarize(analogy_set, answered):
+def summarize(analogy_set: AnalogySet, answered: Answered) -> list[dict[str, Any]]:
     """Summarize each section as a dict: section, questions, covered, correct, accuracy (if covered), low, high."""
     lines = []
     for name, in_section in analogy_set.sections.items():
@@ -136,7 +143,7 @@ def summarize(analogy_set, answered):
     return lines
 
 
-def compare(analogy_set, answered, first):
+def compare(analogy_set: AnalogySet, answered: Answered, first: Answered) -> list[dict[str, Any]]:
     """Compare accuracies with the results `first` on the questions that both cover; return a dict per section.
 
     The 95% interval is the adjusted Wald interval for paired proportions (Bonett & Price 2012), which adds one question
@@ -161,7 +168,7 @@ def compare(analogy_set, answered, first):
     return lines
 
 
-def mcnemar(gained, lost):
+def mcnemar(gained: int, lost: int) -> float:
     """Return the two-sided p-value of McNemar's exact test from the questions that only one file answers correctly."""
     n, term, tail = gained + lost, 1, 0
     for k in range(min(gained, lost) + 1):
@@ -170,7 +177,10 @@ def mcnemar(gained, lost):
     return min(1.0, 2 * tail / 2**n)
 
 
-def evaluate(files, read, analogy_set, method=None, restrict=None, case="fallback"):
+def evaluate(
+    files: Iterable[Any], read: Callable[..., Any], analogy_set: AnalogySet, method: str | None = None,
+    restrict: int | None = None, case: str = "fallback",
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
     """Score vector files on an AnalogySet.
 
     files   labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time

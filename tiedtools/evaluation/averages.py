@@ -4,6 +4,9 @@ Used for the probability of `<unk>` (Inan et al. 2017, section 6.3) and of repea
 2017, section 3).
 """
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
@@ -11,10 +14,15 @@ from tiedtools.evaluation.lexicon import NEWLINE, pieces
 from tiedtools.evaluation.perplexity import score
 from tiedtools.text.vocab import END
 
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
+
 REPEAT = None
 
 
-def mean_probabilities(model, lexicon, path, words, errors="strict"):
+def mean_probabilities(
+    model: Any, lexicon: "Lexicon", path: Any, words: Iterable[str], errors: str = "strict"
+) -> dict[str, tuple[float, float]]:
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
     words   words to average; `</s>` stands for a line end, REPEAT for the previous word

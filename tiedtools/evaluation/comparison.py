@@ -3,6 +3,9 @@
 Shapes: V words, E dimensions, which may differ between the two sets.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
@@ -13,13 +16,16 @@ from tiedtools.vectors.edit import only
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
+
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
 BLOCK = 1 << 22  # numbers in a block of rows or cosines
 QUERIES = 1000  # maximum number of words whose neighbors are compared
 NULL = 1e-6  # singular values below this fraction of the largest are float32 rounding errors
 
 
-def in_common(one, two):
+def in_common(one: "Vectors", two: "Vectors") -> "list[Vectors]":
     """Restrict two Vectors to their common words, in the order of the first.
 
     Raises TiedtoolsError if they have fewer than two words in common.
@@ -30,7 +36,7 @@ def in_common(one, two):
     return [vectors if vectors.words == words else only(vectors, words) for vectors in (one, two)]
 
 
-def spearman_of_cosines(one, two, V=None):
+def spearman_of_cosines(one: np.ndarray, two: np.ndarray, V: Any = None) -> dict[str, Any]:
     """Return Spearman's rho between the cosines of all row pairs in `one` and `two` (N, E): Press and Wolf, Table 4.
 
     Returns a dict of rho, low, and high. If the N rows are a sample of V > N, low and high are the 95% interval for the
@@ -73,7 +79,7 @@ def spearman_of_cosines(one, two, V=None):
     return {"rho": rho, **normal_interval(rho, np.sqrt(variance), sampled, -1)}
 
 
-def shifts(sums):
+def shifts(sums: np.ndarray) -> np.ndarray:
     """Return the change in the sum of rank times value if a pair is added at each cosine, which shifts the ranks above.
 
     sums  sum of the values of the pairs at each cosine; the total must be 0
@@ -81,7 +87,7 @@ def shifts(sums):
     return sums / 2 - np.cumsum(sums)
 
 
-def blocks(units):
+def blocks(units: Sequence[np.ndarray]) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield (start, cosines) for the kernels, one block of rows at a time, the same rows of each matrix in `units`."""
     V = len(units[0])
     rows = max(1, BLOCK // V)
@@ -89,13 +95,13 @@ def blocks(units):
         yield start, [u[start : start + rows] @ u[start:].T for u in units]
 
 
-def normal_interval(value, error, sampled, least=0):
+def normal_interval(value: float, error: float, sampled: bool, least: int = 0) -> dict[str, float | None]:
     """Return the normal 95% interval, a dict of low and high clipped to `least`..1; both None unless `sampled`."""
     ends = np.clip([value - Z * error, value + Z * error], least, 1).tolist()
     return dict(zip(("low", "high"), ends if sampled else (None, None)))
 
 
-def subspace_distance(one, two):
+def subspace_distance(one: np.ndarray, two: np.ndarray) -> dict[str, Any]:
     """Return the distance between the column spaces of two matrices (Inan et al. 2017, appendix B), as a dict.
 
     distance          d with d^2 = 1 - |U'Q|^2 / C, where U and Q are orthonormal bases and C is the smaller rank;
@@ -115,7 +121,7 @@ def subspace_distance(one, two):
     }
 
 
-def basis(squares):
+def basis(squares: np.ndarray) -> np.ndarray:
     """Return B (E, rank) such that the columns of M @ B are an orthonormal basis of M's column space; squares = M'M."""
     lengths = np.sqrt(np.diag(squares))
     # Scale columns to length 1; otherwise rounding would hide short columns.
@@ -125,12 +131,12 @@ def basis(squares):
     return scale[:, None] * directions[:, nonzero] / np.sqrt(variances[nonzero])
 
 
-def products(one, two):
+def products(one: Any, two: Any) -> Any:
     """Return the matrix product one' two in float64, accumulated over blocks of rows."""
     return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in norms.blocks(one))
 
 
-def shared_neighbors(one, two, queries, top=10):
+def shared_neighbors(one: "Vectors", two: "Vectors", queries: Sequence[str], top: int = 10) -> dict[str, Any]:
     """Measure the overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
     Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
@@ -147,7 +153,7 @@ def shared_neighbors(one, two, queries, top=10):
     return overlaps
 
 
-def compare(one, two, limit=10_000, top=10, seed=1):
+def compare(one: "Vectors", two: "Vectors", limit: int = 10_000, top: int = 10, seed: int = 1) -> dict[str, Any]:
     """Compute all measures for two Vectors: rho on at most `limit` words, neighbors of at most QUERIES of these words.
 
     Returns a dict. Raises TiedtoolsError if they have fewer than two words in common.

@@ -3,15 +3,21 @@
 Shapes: V words, E dimensions.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.norms import blocks, unit
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
+
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 
 
-def retained_variance(matrix):
+def retained_variance(matrix: np.ndarray) -> np.ndarray:
     """Return the proportion of variance retained by the first k principal components of matrix (V, E), k = 1..E: (E,).
 
     As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
@@ -24,14 +30,16 @@ def retained_variance(matrix):
         return np.cumsum(variances) / variances.sum()
 
 
-def components_for(retained, shares=SHARES):
+def components_for(retained: np.ndarray, shares: Sequence[float] = SHARES) -> list[int | None]:
     """Return the smallest number of components for each of `shares` of the variance; None if `retained` has NaN."""
     if np.isnan(retained).any():
         return [None] * len(shares)
     return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]
 
 
-def word_map(vectors, rows, method="pca", seed=1):
+def word_map(
+    vectors: "Vectors", rows: Sequence[int] | np.ndarray, method: str = "pca", seed: int = 1
+) -> tuple[np.ndarray, Sequence[str]]:
     """Project the unit-length vectors of R words to points (R, 2); return the points and the names of the two axes.
 
     rows    rows of the words
@@ -57,7 +65,7 @@ def word_map(vectors, rows, method="pca", seed=1):
     return tsne.fit_transform(matrix), (f"t-SNE, perplexity {perplexity:g}: only neighborhoods are meaningful", "")
 
 
-def plane(matrix):
+def plane(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Project rows (V, E) to points (V, 2) on the first two principal components; also return their variance shares.
 
     The sign of a component is arbitrary; its entry of largest magnitude is made positive.

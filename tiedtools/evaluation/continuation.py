@@ -1,6 +1,8 @@
 """Continue a text with a language model: its most probable next words, or words sampled from it."""
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,8 +11,11 @@ from tiedtools.evaluation.perplexity import reject_nan, score
 from tiedtools.training.scoring import TIME
 from tiedtools.vectors.neighbors import largest
 
+if TYPE_CHECKING:
+    from tiedtools.network.step import State
 
-def read(model, ids, state):
+
+def read(model: Any, ids: Sequence[int] | np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
     """Read `ids` (at least one); return the next word's log probabilities, float64 [V], and the state after `ids`.
 
     The state has batch size 1. Raises TiedtoolsError if the model outputs NaN.
@@ -23,13 +28,16 @@ def read(model, ids, state):
     return np.minimum(reject_nan(logprobs)[0], 0.0), state  # rounding of extremely large scores can exceed 0
 
 
-def most_probable(logprobs, top):
+def most_probable(logprobs: np.ndarray, top: int) -> list[tuple[int, float]]:
     """List the `top` most probable words as (id, probability), most probable first, ties by ID."""
     ids = largest(logprobs, top)
     return list(zip(ids.tolist(), np.exp(logprobs[ids]).tolist()))
 
 
-def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
+def draw(
+    logprobs: np.ndarray, rng: np.random.Generator, temperature: float = 1.0, top_k: int | None = None,
+    banned: int | None = None,
+) -> int:  # fmt: skip
     """Sample a word ID with probability proportional to p ** (1 / temperature); temperature 0: the most probable word.
 
     top_k   sample only from the k most probable words
@@ -52,7 +60,9 @@ def draw(logprobs, rng, temperature=1.0, top_k=None, banned=None):
     return int(candidates[np.searchsorted(bounds, rng.random() * bounds[-1], side="right")])
 
 
-def generate(model, choose, prompt=None):
+def generate(
+    model: Any, choose: Callable[[np.ndarray], int], prompt: Sequence[int] | np.ndarray | None = None
+) -> Iterator[int]:
     """Generate word IDs endlessly, with 0 at each line end; choose(logprobs [V]) picks the next ID.
 
     prompt  IDs that begin every line and are not yielded; each line then starts from the state after `</s>`. None:
@@ -65,7 +75,10 @@ def generate(model, choose, prompt=None):
         logprobs, state = after_prompt if prompt is not None and word == 0 else read(model, [word], state)
 
 
-def sampled(model, words_of, prompt=None, lines=None, words=None, seed=1, **settings):
+def sampled(
+    model: Any, words_of: list[str], prompt: Sequence[int] | np.ndarray | None = None, lines: int | None = None,
+    words: int | None = None, seed: int = 1, **settings: Any
+) -> Iterator[str | None]:  # fmt: skip
     """Yield sampled words, and None at the end of each line, until a limit is reached.
 
     words_of      list of the vocabulary's words by ID

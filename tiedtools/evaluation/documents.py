@@ -6,6 +6,7 @@ a text without words.
 
 import dataclasses
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ CHUNK = 1 << 12  # documents scored at a time
 NO_WORD = "\x7f</s>\x7f"  # instead of `</s>`, which typed in a text is a word outside the vocabulary
 
 
-def read(lexicon, paths, unit="line", errors="strict", queries=()):
+def read(
+    lexicon: Any, paths: Sequence[Any], unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
+) -> tuple[np.ndarray, np.ndarray, Iterator[str]]:
     """Read the documents of a text, and queries, lists of words.
 
     unit  "line": each line is a document; "doc": empty lines separate documents
@@ -65,11 +68,13 @@ class DocumentVectors:
     The hidden state is reset for each line; the document vector is carried through its document.
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self.settings = model.settings
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
-    def encode(self, path, unit="line", errors="strict", queries=()):
+    def encode(
+        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
+    ) -> tuple[np.ndarray, Iterable[str]]:
         """Return the vectors [N, D] of the documents of a text and of queries, and the first lines; see `read`."""
         codes, starts, first_lines = read(self.lexicon, [path], unit, errors, queries)
         vectors = np.empty((len(starts) - 1, len(self.origin)), self.origin.dtype)
@@ -78,7 +83,7 @@ class DocumentVectors:
             vectors[k : k + CHUNK] = final_vectors(self.model, documents)
         return vectors, first_lines
 
-    def lines(self, codes):
+    def lines(self, codes: np.ndarray) -> list[np.ndarray]:
         """Return the lines of a document as ID arrays, without empty ones after the first."""
         first, *others = np.split(codes, np.flatnonzero(codes == 0)[:-1] + 1)
         return [self.lexicon.ids(line) for line in [first, *(line for line in others if len(line) > 1)]]
@@ -122,7 +127,7 @@ class SentenceVectors:
             raise TiedtoolsError("SIF is not estimated; call `fit` with a text first")
         return self.without(self.means(*self.read(sources(source))[:2]))
 
-    def estimate(self, rows, bounds, n):
+    def estimate(self, rows: np.ndarray, bounds: np.ndarray, n: int) -> np.ndarray:
         """Estimate SIF on the first n documents and return the vectors of all; rows and bounds as from `read`."""
         if self.a is not None:
             counts = np.bincount(rows[: bounds[n]], minlength=len(self.vectors))
@@ -132,7 +137,7 @@ class SentenceVectors:
             self.common = np.linalg.eigh((means[:n].T @ means[:n]).astype(float))[1][:, -1].astype(np.float32)
         return self.without(means)
 
-    def means(self, rows, bounds):
+    def means(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the weighted means of the word vectors of documents; arguments as from `read`."""
         sizes = np.diff(bounds)
         shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
@@ -140,7 +145,7 @@ class SentenceVectors:
             self.vectors.matrix
         )
 
-    def without(self, vectors):
+    def without(self, vectors: np.ndarray) -> np.ndarray:
         """Remove the common component from vectors [N, E], in place, and return them."""
         if self.a is not None:
             vectors -= (vectors @ self.common)[:, None] * self.common
@@ -151,12 +156,14 @@ class SentenceVectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
         return Vectors(self.vectors.words, self.without(np.asarray(self.vectors.matrix) * self.weights[:, None]))
 
-    def encode(self, path, unit="line", errors="strict", queries=()):
+    def encode(
+        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
+    ) -> tuple[np.ndarray, Iterable[str]]:
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
         return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), first_lines
 
-    def read(self, *text):
+    def read(self, *text: Any) -> tuple[np.ndarray, np.ndarray, Iterator[str]]:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
         codes, starts, first_lines = read(self.lexicon, *text)
         known = self.lexicon.readable(codes) & (codes != 0)
@@ -172,16 +179,18 @@ class FastTextSentences:
 
     origin = 0.0
 
-    def __init__(self, vectors):
+    def __init__(self, vectors: Vectors) -> None:
         self.vectors, self.lexicon, self.index = vectors, self, self
 
-    def __contains__(self, word):
+    def __contains__(self, word: str) -> bool:
         return word in self.vectors or self.vectors.composes and len(self.vectors.compose([word])) > 0
 
-    def tell_oovs(self):
+    def tell_oovs(self) -> None:
         """Report nothing: words without a vector are left out."""
 
-    def encode(self, path, unit="line", errors="strict", queries=()):
+    def encode(
+        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
+    ) -> tuple[np.ndarray, Iterable[str]]:
         """See DocumentVectors."""
         documents, first_lines, begins = [], [], True
         for _, words in lines(path, errors):
@@ -195,7 +204,7 @@ class FastTextSentences:
         return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
 
 
-def without_resets(model):
+def without_resets(model: Any) -> Any:
     """Copy a model so that line ends no longer reset its state; it starts from the state after a reset."""
     config = dataclasses.replace(model.config, sentences=False, independent=False, learn_start=False, shuffle=False)
     values = dict(model.params.owners())
@@ -204,7 +213,7 @@ def without_resets(model):
     return type(model)(model.vocab, config, values, model.starts)
 
 
-def final_vectors(model, documents):
+def final_vectors(model: Any, documents: list[list[np.ndarray]]) -> np.ndarray:
     """Return the document vectors [n, D] after `documents`, lists of ID arrays."""
     vectors = np.tile(model.params["start_doc"], (len(documents), 1))
     for k in range(max(map(len, documents))):
@@ -218,7 +227,10 @@ def final_vectors(model, documents):
     return vectors
 
 
-def similar(source, path, unit, errors="strict", queries=(), numbers=(), sample=0, seed=1, top=3, center=False):
+def similar(
+    source: Any, path: Any, unit: str, errors: str = "strict", queries: Sequence[str] = (), numbers: Sequence[int] = (),
+    sample: int = 0, seed: int = 1, top: int = 3, center: bool = False,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Find the documents of a text with the largest cosine to each query.
 
     source   DocumentVectors or SentenceVectors

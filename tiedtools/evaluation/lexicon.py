@@ -5,6 +5,8 @@ Words are Python strings here, since some commands print them; `text.encoding` r
 
 import itertools
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import Decoder, blocks, byte_lines, counted, open_source, shown
 from tiedtools.text.vocab import END, UNK
+
+if TYPE_CHECKING:
+    from tiedtools.text.vocab import Vocab
 
 OOV = -1
 START = "<s>"
@@ -32,7 +37,7 @@ class Lexicon:
     marked  whether the warning about `<s>` and `</s>` in the text has been logged
     """
 
-    def __init__(self, vocab):
+    def __init__(self, vocab: "Vocab") -> None:
         self.words = vocab.words
         self.index = {word: k for k, word in enumerate(vocab.words) if k}
         self.index[NEWLINE] = 0
@@ -40,7 +45,7 @@ class Lexicon:
         self.oovs = 0
         self.marked = False
 
-    def codes(self, words):
+    def codes(self, words: list[str]) -> np.ndarray:
         """Return the codes of n words, int32 [n], and count OOVs; NEWLINE stands for a line end."""
         codes = np.fromiter(map(self.index.get, words, itertools.repeat(OOV)), np.int32, len(words))
         self.oovs += int((codes == OOV).sum())
@@ -51,17 +56,17 @@ class Lexicon:
             )
         return codes
 
-    def readable(self, codes):
+    def readable(self, codes: np.ndarray) -> np.ndarray:
         """Return whether the model can read each code, bool [n]."""
         return (codes != OOV) | (self.unk is not None)
 
-    def ids(self, codes):
+    def ids(self, codes: np.ndarray) -> np.ndarray:
         """Return the IDs that the model reads, int32 [<= n]; OOVs become `<unk>` or, without `<unk>`, are dropped."""
         ids = codes[self.readable(codes)]
         ids[ids == OOV] = self.unk or 0
         return ids
 
-    def tell_oovs(self, otherwise="skipped"):
+    def tell_oovs(self, otherwise: str = "skipped") -> None:
         """Log the number of OOVs, if any, and their treatment: read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"
@@ -70,7 +75,7 @@ class Lexicon:
             )
 
 
-def raw_lines(path, errors="strict"):
+def raw_lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line) for each line of `path` as soon as it is read; `-` is standard input.
 
     `errors` as in Decoder. Raises TiedtoolsError with file and line for bytes that are not text.
@@ -80,18 +85,18 @@ def raw_lines(path, errors="strict"):
             yield number, decode(line)
 
 
-def lines(path, errors="strict"):
+def lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, list of words) like `raw_lines`."""
     return ((number, WORD.findall(line)) for number, line in raw_lines(path, errors))
 
 
-def refuse_empty(path, content):
+def refuse_empty(path: Any, content: object) -> None:
     """Raise TiedtoolsError for a text without content."""
     if not content:
         raise TiedtoolsError(f"{shown(path)}: is empty; give a text")
 
 
-def pieces(path, errors="strict"):
+def pieces(path: Any, errors: str = "strict") -> Iterator[list[str]]:
     """Yield the text at `path` as lists of at most PIECE words, with NEWLINE for each line end.
 
     A missing newline at the end of the text is added. Errors as in `lines`; an empty file is an error, too.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ AXES = "epoch", "seconds"
 NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_bleu", "valid_loss", "loss"
 
 
-def read_log(path):
+def read_log(path: Any) -> list[dict[str, Any]]:
     """Read the epochs of a log, a list of dicts of metrics (docs/formats.md).
 
     Raises TiedtoolsError with file and line for a line that is not a JSON object, and if there are no epochs.
@@ -40,7 +41,7 @@ def read_log(path):
     return epochs
 
 
-def read_points(path, x, y, by=None):
+def read_points(path: Any, x: str, y: str, by: str | None = None) -> list[tuple[float, float, str]]:
     """Read a tab-separated table with column names in the first line; return (x, y, group) for each row.
 
     `x` and `y` name columns of numbers, `by` names the column of the group. None: all rows are in one group, "".
@@ -69,7 +70,7 @@ def read_points(path, x, y, by=None):
     return points
 
 
-def read_speeds(path):
+def read_speeds(path: Any) -> tuple[str, list[tuple[str, int, float, float, float]]]:
     """Read the rows of a benchmark's JSON: (unit, list of (name, threads, median, slowest, fastest)).
 
     Raises TiedtoolsError if the file was not written by examples/benchmarks with --json.
@@ -87,7 +88,7 @@ def read_speeds(path):
     return unit.replace("_per_s", " per second"), speeds
 
 
-def read_attention(path, line):
+def read_attention(path: Any, line: int) -> tuple[list[str], list[str], np.ndarray]:
     """Read (source, target, weights float [T, S]) of the first translation of a line, numbered from 1.
 
     source, target  lists of S and T str
@@ -108,5 +109,5 @@ def read_attention(path, line):
     raise TiedtoolsError(f"{shown(path)}: holds no weights of line {line}; give another `line`")
 
 
-def is_number(value):
+def is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= LARGEST

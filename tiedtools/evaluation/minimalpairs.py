@@ -3,7 +3,8 @@
 import json
 import math
 import os
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sentences import words_of
 from tiedtools.text.sources import is_path, name_of, shown
 
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
+
 COLUMNS = ["paradigm", "pairs", "ties", "unknown", "accuracy", "low", "high", "accuracy_unknown"]
 MOST_UNKNOWN = 0.1  # largest proportion of pairs with unknown words for a comparison
 
@@ -25,11 +29,11 @@ class Pair(NamedTuple):
 
     where: str
     paradigm: str
-    good: list
-    bad: list
+    good: list[str]
+    bad: list[str]
 
 
-def read_pairs(source, errors="strict"):
+def read_pairs(source: Any, errors: str = "strict") -> Iterator[Pair]:
     """Yield the Pairs of a path, or of an iterable of tuples (good, bad) or (good, bad, paradigm).
 
     A file has JSON lines with `sentence_good`, `sentence_bad`, and possibly `UID`, or the columns of the tuples,
@@ -56,7 +60,9 @@ def read_pairs(source, errors="strict"):
             raise TiedtoolsError(f"{where}: expected a good and a bad sentence; {remedy}") from None
 
 
-def compare(model, lexicon, pairs, batch=64, oov_logprob=-5.0):
+def compare(
+    model: Any, lexicon: "Lexicon", pairs: Iterable[Pair], batch: int = 64, oov_logprob: float = -5.0
+) -> list[dict[str, Any]]:
     """Return a dict for each paradigm, with the keys COLUMNS, and one for their mean.
 
     accuracy, low, high  proportion of pairs without unknown words whose good sentence is more probable, a tie counting
@@ -69,7 +75,7 @@ def compare(model, lexicon, pairs, batch=64, oov_logprob=-5.0):
     """
     taken, results = [], {}
 
-    def hypotheses():
+    def hypotheses() -> Iterator[tuple[None, list[str]]]:
         for pair in pairs:
             taken.append(pair)
             yield from ((None, pair.good), (None, pair.bad))
@@ -92,7 +98,7 @@ def compare(model, lexicon, pairs, batch=64, oov_logprob=-5.0):
     return [*lines, summary("mean", list(results.values()))] if len(lines) > 1 else lines
 
 
-def summary(name, groups):
+def summary(name: str, groups: Sequence[tuple[list[float], list[float]]]) -> dict[str, Any]:
     """Return the figures of a paradigm, or of the mean over the compared ones of several paradigms.
 
     groups  for each paradigm the outcomes, 0, 0.5, or 1, of pairs with unknown words, and of the other pairs

@@ -1,6 +1,8 @@
 """Rescore hypotheses, such as the n-best lists of a speech recognizer, with a language model."""
 
 import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,8 +10,14 @@ from tiedtools.evaluation.lexicon import NEWLINE
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score_lines
 from tiedtools.evaluation.rnnlmtest import OOV_NBEST
 
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
 
-def rescore(model, lexicon, hypotheses, batch=BATCH, oov_logprob=OOV_NBEST):
+
+def rescore(
+    model: Any, lexicon: "Lexicon", hypotheses: Iterable[tuple[Any, list[str]]], batch: int = BATCH,
+    oov_logprob: float = OOV_NBEST,
+) -> Iterator[float]:  # fmt: skip
     """Yield the base-10 log probability of each hypothesis, line end included, in order.
 
     hypotheses  iterable of (utterance, list of words); the hypotheses of an utterance are consecutive
@@ -35,6 +43,6 @@ def rescore(model, lexicon, hypotheses, batch=BATCH, oov_logprob=OOV_NBEST):
         state = stream.state
 
 
-def fate(oov_logprob):
+def fate(oov_logprob: float) -> str:
     """Describe how `rescore` treats words that it cannot score, for Lexicon.tell_oovs."""
     return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"

@@ -8,6 +8,7 @@ empty, P = P_model. The model itself does not change.
 """
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +18,13 @@ from tiedtools.network.buffers import Buffers
 from tiedtools.network.threads import exclusive
 from tiedtools.training.scoring import TIME
 
+if TYPE_CHECKING:
+    from tiedtools.network.step import State
+
 OPEN = Range(0, 1, min_open=True, max_open=True)
 
 
-def cached(model, cache, cache_theta, cache_lambda):
+def cached(model: Any, cache: int, cache_theta: float, cache_lambda: float) -> Any:
     """Return the language model with a cache of the last `cache` words; 0: return the model itself.
 
     Raises Contradiction for wrong values.
@@ -41,17 +45,17 @@ class Cached:
     arrays [steps, B, n] of M steps in total. A caller may broadcast the state of one sequence to B without copying it.
     """
 
-    def __init__(self, model, size, theta, weight):
+    def __init__(self, model: Any, size: int, theta: float, weight: float) -> None:
         self.model, self.size, self.theta = model, size, theta
         self.vocab, self.kind, self.params, self.settings = model.vocab, model.kind, model.params, model.settings
         self.logs = math.log1p(-weight), math.log(weight)
         self.parts = len(model.start(1))
         self.buffers = Buffers(model.params.dtype)
 
-    def start(self, batch):
+    def start(self, batch: int) -> "State":
         return *self.model.start(batch), np.zeros((0, batch), np.int32)
 
-    def extended(self, state, ids, x):
+    def extended(self, state: "State", ids: np.ndarray, x: np.ndarray) -> "State":
         """Return the cache (words, *keys) after reading ids [T, B]: at least the last N + T steps.
 
         x  h after each of the ids, [T, B, n]
@@ -65,7 +69,7 @@ class Cached:
         return np.concatenate([words, ids])[-sum(map(len, keys)) :], *keys
 
     @exclusive
-    def score(self, ids, targets, state, **options):
+    def score(self, ids: np.ndarray, targets: np.ndarray, state: "State", **options: Any) -> "tuple[np.ndarray, State]":
         """Score as in fit.py. Only words that have been read enter the cache, not `targets`."""
         logprobs, after, x = self.model.score(ids, targets, state[: self.parts], outputs=True, **options)
         words, *keys = cache = self.extended(state, ids, x)
@@ -83,7 +87,7 @@ class Cached:
         return np.where((targets >= 0) & (peak > NONE), mixed, logprobs), (*after, *cache)
 
     @exclusive
-    def predict(self, ids, state):
+    def predict(self, ids: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
         """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there."""
         logprobs, after, x = self.model.predict(ids, state[: self.parts], outputs=True)
         words, *keys = cache = self.extended(state, ids, x)
@@ -101,6 +105,6 @@ class Cached:
         return logprobs, (*after, *cache)
 
     @np.errstate(divide="ignore", invalid="ignore")  # probability 0; NaN from the model; a cache without words
-    def mixed(self, of_model, matched, total):
+    def mixed(self, of_model: np.ndarray, matched: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Return the log probabilities of the mixture; the cache's probabilities are matched / total."""
         return np.logaddexp(self.logs[0] + of_model, self.logs[1] + np.log(matched / total))

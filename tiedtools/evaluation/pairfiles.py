@@ -12,6 +12,7 @@ Fields separated by tabs, commas, or semicolons may be quoted as in csv files.
 import csv
 import math
 import re
+from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.text.sentences import BLANKS, WORD
@@ -21,7 +22,7 @@ SCORE = {"average", "human", "mean", "rating", "relatedness", "score", "similari
 TAGGED = re.compile(".+-[jnv]", re.DOTALL)  # a word with its part of speech, as in MEN's lemma form
 
 
-def read_pairs(path):
+def read_pairs(path: Any) -> list[tuple[str, str, float]]:
     """Read a list of (word, word, score).
 
     Empty lines, lines that begin with `#`, and a header are skipped. If all words end in -n, -v, or -j, a part of
@@ -46,13 +47,13 @@ def read_pairs(path):
     return triples
 
 
-def separator(line):
+def separator(line: str) -> str | None:
     """Return the character that separates the fields of a line; None: spaces."""
     colons = ":" if line.count(":") > 1 and " " not in line else None
     return "\t" if "\t" in line else "," if "," in line else ";" if line.count(";") > 1 else colons
 
 
-def split(line):
+def split(line: str) -> list[str]:
     """Split a line into its fields. Raises ValueError for unbalanced quotes."""
     mark = separator(line)
     if mark is None:
@@ -66,7 +67,7 @@ def split(line):
     return [field.strip(BLANKS) for field in fields or line.split(mark)]
 
 
-def layout(line, fields):
+def layout(line: str, fields: list[str]) -> tuple[int, int, bool]:
     """Return the number of columns (0: varies), the score's column, and whether this line, the first, is a header.
 
     A header has no numbers in its first three fields, and names the score or two words such as `word1` and `word2`. One
@@ -95,7 +96,7 @@ def layout(line, fields):
     return 0, scores[0], False
 
 
-def triple(fields, width, column):
+def triple(fields: list[str], width: Any, column: Any) -> tuple[str, str, float]:
     """Return (word, word, score) of the fields of a line. Raises ValueError, without a message for a wrong layout."""
     fits = len(fields) == width if width else len(fields) > max(column, 3)
     if not fits or not all(fields[:2]) or not width and any(as_number(field) is not None for field in fields[2:column]):
@@ -107,7 +108,7 @@ def triple(fields, width, column):
     return fields[0], fields[1], score
 
 
-def as_number(field):
+def as_number(field: str) -> Any:
     """Parse a number; None if it is not one, NaN for spellings that only Python accepts, such as 1_000."""
     try:
         return float(field) if field.isascii() and "_" not in field else float(field) * math.nan

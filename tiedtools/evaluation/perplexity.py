@@ -8,7 +8,8 @@ import dataclasses
 import itertools
 import math
 import tempfile
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -20,6 +21,10 @@ from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.network.step import State
+
 BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
 
@@ -27,18 +32,18 @@ LN10 = math.log(10)
 class Piece(NamedTuple):
     """Consecutive words of a text with their log probabilities."""
 
-    words: list | None  # n strings; None: not stored
+    words: Any  # n strings; None: not stored
     codes: np.ndarray  # int32 [n], as in Lexicon
     logprobs: np.ndarray  # float64 [n], natural logarithms; -inf for words that cannot be scored
 
 
-def score(model, ids, targets, state):
+def score(model: Any, ids: np.ndarray, targets: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
     """Score as scoring.score does. Raises TiedtoolsError if the model outputs NaN."""
     logprobs, state = scoring.score(model, ids, targets, state)
     return reject_nan(logprobs), state
 
 
-def reject_nan(logprobs):
+def reject_nan(logprobs: np.ndarray) -> np.ndarray:
     """Return log probabilities unchanged. Raises TiedtoolsError if one of them is NaN."""
     if np.isnan(logprobs).any():
         raise TiedtoolsError("the model outputs NaN instead of probabilities; train it again")
@@ -48,10 +53,10 @@ def reject_nan(logprobs):
 class Stream:
     """Scores a text in pieces; the state, of batch size 1, carries over from `state` or the initial state."""
 
-    def __init__(self, model, state=None, measure=score):
+    def __init__(self, model: Any, state: "State | None" = None, measure: Callable[..., Any] = score) -> None:
         self.model, self.state, self.last, self.measure = model, state or model.start(1), 0, measure
 
-    def score(self, ids):
+    def score(self, ids: Any) -> np.ndarray:
         """Return the log probabilities of the next n IDs, float64 [n], or what `measure` returns, [n, ...]."""
         read = np.append(self.last, ids).astype(np.int32)
         self.last = read[-1]
@@ -59,13 +64,16 @@ class Stream:
         return values[:, 0]
 
 
-def score_lines(model, lines, state=None, batch=BATCH, measure=score):
+def score_lines(
+    model: Any, lines: Sequence[np.ndarray], state: "State | None" = None, batch: int = BATCH,
+    measure: Callable[..., Any] = score,
+) -> list[np.ndarray]:  # fmt: skip
     """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
 
     Each line is read after `</s>`, from `state` or the initial state. Each array of `state` has one row for all lines,
     [N, 1, ...], or a row per line, [N, n, ...].
     """
-    results = [None] * len(lines)
+    results: list[Any] = [None] * len(lines)
     for rows, read, targets in line_batches(lines, batch):
         begin = tuple(rows_of(part, rows) for part in state) if state else model.start(len(rows))
         logprobs, _ = measure(model, read, targets, begin)
@@ -74,14 +82,14 @@ def score_lines(model, lines, state=None, batch=BATCH, measure=score):
     return results
 
 
-def rows_of(part, rows):
+def rows_of(part: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return part[:, rows]; a single row, [N, 1, ...], is repeated for all `rows` without copying it."""
     if part.shape[1] > 1:
         return part[:, rows]
     return as_strided(part, (len(part), len(rows), *part.shape[2:]), (part.strides[0], 0, *part.strides[2:]))
 
 
-def line_batches(lines, batch=BATCH):
+def line_batches(lines: Sequence[np.ndarray], batch: int = BATCH) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     """Yield (rows, ids, targets): column b of int32 ids and targets [T, B] is lines[rows[b]], read after `</s>`."""
     order = sorted(range(len(lines)), key=lambda k: -len(lines[k]))
     while order:
@@ -99,10 +107,10 @@ def line_batches(lines, batch=BATCH):
 class Lines:
     """Like Stream, but the state is reset at the start of each line; complete lines are scored in batches."""
 
-    def __init__(self, model, batch, measure=score):
+    def __init__(self, model: Any, batch: int, measure: Callable[..., Any] = score) -> None:
         self.model, self.batch, self.measure, self.unfinished = model, batch, measure, Stream(model, None, measure)
 
-    def score(self, ids):
+    def score(self, ids: np.ndarray) -> np.ndarray:
         *complete, rest = np.split(ids, np.flatnonzero(ids == 0) + 1)
         results = []
         if complete:
@@ -112,7 +120,10 @@ class Lines:
         return np.concatenate([*results, self.unfinished.score(rest)])
 
 
-def score_text(model, lexicon, path, errors="strict", independent=False, batch=None, words=None, measure=score):
+def score_text(
+    model: Any, lexicon: "Lexicon", path: Any, errors: str = "strict", independent: bool = False, batch: Any = None,
+    words: Iterable[list[str]] | None = None, measure: Callable[..., Any] = score,
+) -> Iterator[Piece]:  # fmt: skip
     """Score the text at `path` and yield it as Pieces. Memory use does not grow with the text.
 
     independent  reset the state at the start of each line and score `batch` lines at a time; otherwise the state
@@ -146,7 +157,7 @@ def score_text(model, lexicon, path, errors="strict", independent=False, batch=N
             yield Piece(None, codes[at], reject_nan(logprobs))
 
 
-def by_line(scored):
+def by_line(scored: Iterable[Piece]) -> Iterator[Piece]:
     """Regroup Pieces into lines, each with its line end."""
     parts = []
     for piece in scored:
@@ -179,7 +190,7 @@ class Totals:
     unscored: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
     nats: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
 
-    def add(self, piece):
+    def add(self, piece: Piece) -> None:
         outside, end, zero = piece.codes == OOV, piece.codes == 0, np.isneginf(piece.logprobs)
         typed = piece.codes == self.unk
         self.sentences += int(end.sum())
@@ -189,12 +200,12 @@ class Totals:
         self.unscored += (zero & typed).sum(), (zero & outside).sum()
         self.nats += [piece.logprobs[group & ~zero].sum() for group in (~outside, outside)]
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: "Totals") -> "Totals":
         for field in dataclasses.fields(self)[1:]:
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
         return self
 
-    def figures(self, with_outside=True):
+    def figures(self, with_outside: bool = True) -> dict[str, Any]:
         """Return zeroprobs, logprob (base 10), ppl (with line ends), and ppl1 (without) as a dict; None: undefined.
 
         with_outside  whether to include words outside the vocabulary that are scored
@@ -205,14 +216,14 @@ class Totals:
         ppl, ppl1 = perplexity(-nats, words + self.sentences), perplexity(-nats, words)
         return {"zeroprobs": self.zeroprobs, "logprob": nats / LN10, "ppl": ppl, "ppl1": ppl1}
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Return all results for JSON; `without_oovs` excludes words outside the vocabulary; None: not finite."""
         counts = {"sentences": self.sentences, "words": self.words, "oovs": int(self.unscored.sum())}
         scored = self.unk is not None
         counts |= {"oovs_scored": scored, "as_unk": self.outside if scored else 0}
         return finite({**counts, **self.figures(), "without_oovs": self.figures(False)})
 
-    def as_text(self, sentence=False):
+    def as_text(self, sentence: bool = False) -> str:
         """Format SRILM's two lines and, if words were scored as `<unk>`, a third with the results without them."""
         stats = self.figures()
         text = (
@@ -229,7 +240,7 @@ class Totals:
         return text
 
 
-def line_as_text(line, lexicon, source, carried, every_word):
+def line_as_text(line: Piece, lexicon: "Lexicon", source: str, carried: bool, every_word: bool) -> str:
     """Format a scored line as `ngram -ppl -debug 1` does; with `every_word`, as -debug 2 does.
 
     source   kind of model, printed where SRILM prints the order of the n-gram, such as `3gram`
@@ -252,7 +263,7 @@ def line_as_text(line, lexicon, source, carried, every_word):
     return "".join([*text, totals.as_text(sentence=True), "\n"])
 
 
-def line_as_dict(line, line_number, lexicon, every_word):
+def line_as_dict(line: Piece, line_number: int, lexicon: "Lexicon", every_word: bool) -> dict[str, Any]:
     """Return a scored line as a dict for JSON; `tokens` has each word as written and its log10 probability or None."""
     totals = Totals(lexicon.unk)
     totals.add(line)

@@ -4,12 +4,17 @@ import contextlib
 import os
 import re
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files.output import open_output
+
+if TYPE_CHECKING:
+    from tiedtools.evaluation.similarity import Judged, SimilaritySet
 
 FORMATS = ("png", "svg")
 STYLE = {
@@ -38,7 +43,7 @@ CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
 @contextlib.contextmanager
-def picture(path, width=6.4, height=4.2):
+def picture(path: str, width: float = 6.4, height: float = 4.2) -> Iterator[Any]:
     """Yield Matplotlib axes; write the plot to `path` when the block ends, in the format of its file extension.
 
     width, height  inches
@@ -65,12 +70,12 @@ def picture(path, width=6.4, height=4.2):
         log.warning(f"{path}: Matplotlib's fonts lack some characters, which are shown as boxes")
 
 
-def drawable(name):
+def drawable(name: str) -> str:
     """Return a file name with U+FFFD for invalid UTF-8 and for control characters, which SVG does not allow."""
     return re.sub("[\0-\x1f\ufffe\uffff]", "\ufffd", os.fsencode(name).decode("utf-8", "replace"))
 
 
-def legend(axes, lines, names, place="best"):
+def legend(axes: Any, lines: Sequence[Any], names: Sequence[str], place: str = "best") -> None:
     """Add a legend of `lines` with `names`, omitting leading folders common to all names.
 
     The names are set after creation, since Matplotlib ignores labels that begin with `_` and parses `$` as math.
@@ -84,7 +89,7 @@ def legend(axes, lines, names, place="best"):
         text.set_parse_math(False)
 
 
-def curves(axes, logs, y, x="epoch"):
+def curves(axes: Any, logs: Sequence[tuple[str, list[dict[str, Any]]]], y: Sequence[str], x: str = "epoch") -> None:
     """Plot metrics of training runs, `logs`: (name, dicts of metrics, one per epoch); mark the best of each curve.
 
     `y` lists names of metrics, from FIGURES, and `x` is "epoch" or "seconds". Epochs without the metric are skipped.
@@ -115,7 +120,7 @@ def curves(axes, logs, y, x="epoch"):
     legend(axes, list(lines.values()), list(lines))
 
 
-def means(axes, points, names):
+def means(axes: Any, points: list[tuple[float, float, str]], names: Sequence[str]) -> None:
     """Plot the mean of y for each x, with error bars of one standard deviation and one curve per group.
 
     `points` is a list of (x, y, group); `names` are the labels of the axes.
@@ -133,7 +138,7 @@ def means(axes, points, names):
         legend(axes, list(lines.values()), list(lines))
 
 
-def speeds(axes, rows, unit):
+def speeds(axes: Any, rows: list[tuple[str, float, float, float]], unit: str) -> None:
     """Plot speeds, rows of (name, median, slowest, fastest), as bars with ranges; tiedtools is blue, others gray."""
     from matplotlib.ticker import EngFormatter
 
@@ -150,17 +155,17 @@ def speeds(axes, rows, unit):
     axes.set_xlabel(unit)
 
 
-def common_figure(logs):
+def common_figure(logs: Sequence[tuple[str, list[dict[str, Any]]]]) -> str:
     """Return the first metric of FIGURES that every log has in some epoch, or "valid_ppl" if there is none."""
     return next((figure for figure in FIGURES if all(figure in figures_of(epochs) for _, epochs in logs)), "valid_ppl")
 
 
-def figures_of(epochs):
+def figures_of(epochs: list[dict[str, Any]]) -> list[str]:
     """List the metrics of FIGURES that at least one epoch has."""
     return [figure for figure in FIGURES if any(epoch.get(figure) is not None for epoch in epochs)]
 
 
-def logarithmic(axes):
+def logarithmic(axes: Any) -> None:
     """Make the y axis logarithmic, with tick labels in plain decimal notation."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
@@ -172,7 +177,7 @@ def logarithmic(axes):
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
-def retained(axes, spectra):
+def retained(axes: Any, spectra: Sequence[tuple[str, np.ndarray]]) -> None:
     """Plot the proportion of variance that principal components retain: (name, float [E]) for each matrix.
 
     If dimensions differ, the x axis shows percentages of the dimension instead of numbers of components.
@@ -188,7 +193,7 @@ def retained(axes, spectra):
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
 
 
-def densities(axes, samples, label, bins=100):
+def densities(axes: Any, samples: Iterable[tuple[str, np.ndarray]], label: str, bins: int = 100) -> None:
     """Plot the density of values between 0 and 1, `samples`: (name, array), as a curve through histogram bins."""
     drawn = []
     for _, values in samples:
@@ -198,7 +203,7 @@ def densities(axes, samples, label, bins=100):
     legend(axes, drawn, [name for name, _ in samples])
 
 
-def attention(axes, source, target, weights):
+def attention(axes: Any, source: list[str], target: list[str], weights: np.ndarray) -> None:
     """Plot attention weights, float [T, S], as shades of gray: a row per target word.
 
     source, target  lists of str
@@ -213,7 +218,10 @@ def attention(axes, source, target, weights):
     axes.grid(visible=False)
 
 
-def words(axes, points, names, marked=(), axis_names=("", "")):
+def words(
+    axes: Any, points: np.ndarray, names: Sequence[str], marked: Sequence[int] = (),
+    axis_names: Sequence[str] = ("", ""),
+) -> None:  # fmt: skip
     """Plot labeled points (V, 2) with equal scales of the axes; the rows `marked` have another color."""
     colors = np.array([BLUE] * len(points))
     colors[list(marked)] = RED
@@ -226,7 +234,9 @@ def words(axes, points, names, marked=(), axis_names=("", "")):
     place_labels(axes, points, names, colors)
 
 
-def similarity(axes, pairs, judged, line, named=()):
+def similarity(
+    axes: Any, pairs: "SimilaritySet", judged: "Judged", line: dict[str, Any], named: Sequence[int] = ()
+) -> None:
     """Plot the cosines of a similarity set's pairs against human scores.
 
     `pairs` is a SimilaritySet, `judged` its Judged, and `line` its results, from `similarity.summarize`; `named` lists
@@ -243,7 +253,7 @@ def similarity(axes, pairs, judged, line, named=()):
     place_labels(axes, points[named], ["-".join(pairs.pairs[row]) for row in named], [RED] * len(named))
 
 
-def place_labels(axes, points, names, colors):
+def place_labels(axes: Any, points: np.ndarray, names: Sequence[str], colors: Sequence[str] | np.ndarray) -> None:
     """Label points (R, 2), each in the nearest position around it that overlaps no point and no other label.
 
     A label that is not next to its point is connected to it by a line. If no position is free, overlap is minimized.

@@ -8,6 +8,8 @@ the path of another model's probabilities: one line per token, line ends and OOV
 import contextlib
 import functools
 import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,10 @@ from tiedtools.text.sources import byte_lines, open_source, shown
 OOV_TEST, OOV_NBEST = -8, -5
 
 
-def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, errors="strict"):
+def test(
+    model: Any, path: str, write: Callable[[str], object], lm_prob: str | None = None, weight: float = 0.75,
+    dynamic: float = 0.0, debug: int = 1, errors: str = "strict",
+) -> None:  # fmt: skip
     """Print the log probability and perplexity of a text; the state carries over from line to line.
 
     dynamic  learning rate of dynamic evaluation, which trains on each word after predicting it and changes the model's
@@ -55,7 +60,10 @@ def test(model, path, write, lm_prob=None, weight=0.75, dynamic=0.0, debug=1, er
         write(as_text(totals, count, lm_prob and weight))
 
 
-def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict"):
+def nbest(
+    model: Any, path: str, write: Callable[[str], object], lm_prob: str | None = None, weight: float = 0.75,
+    debug: int = 1, errors: str = "strict",
+) -> None:  # fmt: skip
     """Print the log10 probability of each hypothesis, a line `utterance words ...`, under the interpolated models.
 
     As in rnnlm, the hypotheses of the first utterance start from the state after a line end, read from a hidden state
@@ -104,7 +112,7 @@ def nbest(model, path, write, lm_prob=None, weight=0.75, debug=1, errors="strict
         write(as_text(totals, count, lm_prob and weight))
 
 
-def preceding(lines, last):
+def preceding(lines: list[np.ndarray], last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the last words before each of n consecutive lines, int32 [1, n, order], newest first, and after all lines.
 
     last  the last words before the first line, [1, 1, order]
@@ -116,14 +124,14 @@ def preceding(lines, last):
     return words[:, :-1], words[:, -1:]
 
 
-def generate(model, words, write, seed=1):
+def generate(model: Any, words: int, write: Callable[[str], object], seed: int = 1) -> None:
     """Print `words` words sampled from the model; line ends count as words."""
     choose = functools.partial(continuation.draw, rng=np.random.default_rng(seed))
     for word in itertools.islice(continuation.generate(model, choose), words):
         write(f"{model.vocab.words[word]} " if word else "\n")
 
 
-def probabilities(path):
+def probabilities(path: str | None) -> Iterator[float]:
     """Yield the number at the start of each line of the file at `path`; None: yield zeros endlessly."""
     if path is None:
         yield from itertools.repeat(0.0)
@@ -140,7 +148,7 @@ def probabilities(path):
     raise TiedtoolsError(f"{shown(path)}:{number + 1}: the file ends too early; give a probability for each token")
 
 
-def warn_if_unfinished(other, path):
+def warn_if_unfinished(other: Iterator[float], path: str | None) -> None:
     """Warn if `other`, the `probabilities` of a file, has lines left: the file may belong to another text."""
     if path is not None:
         with contextlib.suppress(TiedtoolsError):  # raised at the end of the file
@@ -148,7 +156,7 @@ def warn_if_unfinished(other, path):
             log.warning(f"{shown(path)}: has more lines than the text has words and line ends; is it for this text?")
 
 
-def log10s(codes, logprobs, q, weight):
+def log10s(codes: np.ndarray, logprobs: np.ndarray, q: np.ndarray, weight: float) -> np.ndarray:
     """Return the log10 probabilities of n tokens by this model, the other model (q [n]), and both: float64 [3, n]."""
     known = codes >= 0
     p = np.where(known, np.exp(logprobs), 0)
@@ -157,7 +165,7 @@ def log10s(codes, logprobs, q, weight):
         return np.stack([net, np.log10(q), np.log10(weight * p + (1 - weight) * q)])
 
 
-def table(codes, p, q, words):
+def table(codes: np.ndarray, p: np.ndarray, q: np.ndarray | None, words: list[str]) -> str:
     """Format a line for each token; q None: there is no other model."""
     text = []
     for k, code in enumerate(codes.tolist()):
@@ -166,7 +174,7 @@ def table(codes, p, q, words):
     return "".join(text)
 
 
-def as_text(totals, count, weight):
+def as_text(totals: np.ndarray, count: Any, weight: Any) -> str:
     """Format the totals of log10 probabilities, [3] as in `log10s`; weight None: there is no other model."""
     ppls = [in_digits(perplexity(-total * LN10, count), "f") for total in totals]
     text = "\ntest log probability: {:f}\n{}\nPPL net: {}\n{}"

@@ -9,7 +9,8 @@ Shapes: P pairs, N resamples.
 import itertools
 import math
 import zlib
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.pairfiles import read_pairs
 from tiedtools.text.sources import is_path
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
 
 INTERVAL = 0.95
 Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution
@@ -30,10 +34,10 @@ class SimilaritySet(NamedTuple):
 
     name: str
     path: str
-    pairs: list  # P tuples (word, word)
+    pairs: list[Any]  # P tuples (word, word)
     scores: np.ndarray  # (P,) float64; only their order matters
 
-    def own_seed(self, seed):
+    def own_seed(self, seed: int) -> list[int]:
         """Return a seed that depends on the set. The same draws for all sets would overstate their mean's variance."""
         return [seed, zlib.crc32(self.scores.tobytes())]
 
@@ -47,7 +51,7 @@ class Judged(NamedTuple):
     oov_words: int  # distinct words of the set that have no vector
 
 
-def read_set(path, name=None):
+def read_set(path: Any, name: str | None = None) -> SimilaritySet:
     """Read a file of word pairs into a SimilaritySet; layouts and errors as in `read_pairs`."""
     triples = sorted((*sorted(words), score) for *words, score in read_pairs(path))
     if not triples:
@@ -56,7 +60,7 @@ def read_set(path, name=None):
     return SimilaritySet(name or str(path), str(path), [(a, b) for a, b, _ in triples], scores)
 
 
-def find_row(index, word, case):
+def find_row(index: Mapping[str, int], word: str, case: str) -> int:
     """Return the row of `word` in `index` (word -> row), or -1.
 
     `case`: "as-is" looks the word up as written, "lower" in lower case, "fallback" as written and then in lower case.
@@ -69,7 +73,9 @@ def find_row(index, word, case):
     return lower if case == "lower" else index.get(word, lower)
 
 
-def judge(vectors, similarity_set, oov="skip", case="fallback", compose=None):
+def judge(
+    vectors: "Vectors", similarity_set: SimilaritySet, oov: str = "skip", case: str = "fallback", compose: Any = None
+) -> Judged:
     """Compute the cosine of each pair of a SimilaritySet, 0 for zero vectors; return Judged.
 
     oov      treatment of pairs with an unknown word: "skip" excludes the pair from rho; "zero" sets its cosine to 0;
@@ -98,7 +104,7 @@ def judge(vectors, similarity_set, oov="skip", case="fallback", compose=None):
     return Judged(cosines, known, known if oov in ("skip", "compose") else np.ones_like(known), len(words))
 
 
-def rank_deviations(values, counts):
+def rank_deviations(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the rank of each value minus the mean rank in each of B samples of `values`; ties have average ranks.
 
     `values` (P,); `counts` (B, P) int64: how often each sample contains each value; -> (B, P) float64.
@@ -111,7 +117,7 @@ def rank_deviations(values, counts):
     return (rank - (counts.sum(axis=1, keepdims=True) + 1) / 2)[:, group]
 
 
-def spearman(x, y, counts=None):
+def spearman(x: np.ndarray, y: np.ndarray, counts: np.ndarray | None = None) -> Any:
     """Return Spearman's rho, the Pearson correlation of average ranks. `x`, `y` (P,).
 
     With `counts` (B, P), as in `rank_deviations`, returns a rho for each sample, (B,); otherwise a float. NaN if
@@ -128,7 +134,7 @@ def spearman(x, y, counts=None):
         return xy / np.sqrt(xx * yy)
 
 
-def bootstrap(scores, cosines, resamples, seed):
+def bootstrap(scores: np.ndarray, cosines: Any, resamples: int, seed: Any) -> np.ndarray:
     """Compute rho in N = `resamples` bootstrap samples of P pairs: scores (P,), K arrays of cosines (P,) -> (K, N).
 
     All K use the same samples, which depend only on `seed` and P.
@@ -145,7 +151,7 @@ def bootstrap(scores, cosines, resamples, seed):
     return rhos
 
 
-def interval(samples, widest=1):
+def interval(samples: np.ndarray, widest: float = 1) -> tuple[float | None, float | None]:
     """Return the central 95% interval (low, high) of `samples` (N,): NaN if all are NaN, None if there are none.
 
     widest  largest possible magnitude of a sample; NaN counts as -widest in `low` and as widest in `high`
@@ -160,7 +166,7 @@ def interval(samples, widest=1):
     return float(low), float(high)
 
 
-def disagreements(similarity_set, judged, top):
+def disagreements(similarity_set: SimilaritySet, judged: Judged, top: int) -> np.ndarray:
     """Return the rows of the `top` used pairs whose ranks by human score and by cosine differ most."""
     used = np.flatnonzero(judged.used)
     ones = np.ones((1, len(used)), np.int64)
@@ -168,7 +174,7 @@ def disagreements(similarity_set, judged, top):
     return used[np.argsort(-np.abs(scores - cosines), kind="stable")[:top]]
 
 
-def undefined(scores, *cosines):
+def undefined(scores: np.ndarray, *cosines: Any) -> str | None:
     """Return why Spearman's rho between `scores` (P,) and one of `cosines` (P,) is undefined, or None."""
     if len(scores) < 2:
         return "fewer than two covered pairs"
@@ -177,7 +183,9 @@ def undefined(scores, *cosines):
     return "all cosines equal" if any(np.ptp(column) == 0 for column in cosines) else None
 
 
-def summarize(similarity_set, judged, resamples=1000, seed=1):
+def summarize(
+    similarity_set: SimilaritySet, judged: Judged, resamples: int = 1000, seed: int = 1
+) -> tuple[dict[str, Any], np.ndarray]:
     """Return results on one set, a dict of set, pairs, covered, oov_words, rho, low, high, and the resampled rho (N,).
 
     `covered` is the number of pairs in which both words have vectors; low and high are None without resamples.
@@ -197,7 +205,7 @@ def summarize(similarity_set, judged, resamples=1000, seed=1):
     return line, samples
 
 
-def exchanges(scores, one, two, resamples, seed):
+def exchanges(scores: np.ndarray, one: np.ndarray, two: np.ndarray, resamples: int, seed: Any) -> np.ndarray:
     """Return rho(two) - rho(one), first as observed, then with the ranks of each pair exchanged at random, N times.
 
     `scores`, `one`, `two` (P,) -> (1 + N,), N = `resamples`; NaN if rho is undefined.
@@ -207,7 +215,7 @@ def exchanges(scores, one, two, resamples, seed):
         return np.full(1 + resamples, np.nan)
     s, a, b = (rank_deviations(values, np.ones((1, P), np.int64))[0] for values in (scores, one, two))
 
-    def differ(exchanged):
+    def differ(exchanged: np.ndarray) -> np.ndarray:
         """Return the difference of the correlations with s, whose sum is 0, for each row of `exchanged` (B, P)."""
         changes = exchanged @ np.stack([s * (b - a), b - a, b * b - a * a], 1)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -223,7 +231,7 @@ def exchanges(scores, one, two, resamples, seed):
     return np.concatenate([differ(np.zeros((1, P))), *drawn])
 
 
-def permutation_test(differences):
+def permutation_test(differences: np.ndarray) -> float | None:
     """Return the two-sided p-value of a permutation test on the output of `exchanges`.
 
     This is the proportion of differences at least as large in magnitude as the observed difference, which is included
@@ -237,7 +245,9 @@ def permutation_test(differences):
     return float(np.mean(~smaller))
 
 
-def compare(similarity_set, judged, first, resamples=1000, seed=1):
+def compare(
+    similarity_set: SimilaritySet, judged: Judged, first: Judged, resamples: int = 1000, seed: int = 1
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Return rho(judged) - rho(first) on the pairs used in both, as a dict, its resamples, and its `exchanges`.
 
     low and high are from the paired bootstrap and p is from `permutation_test`; None without resamples.
@@ -251,14 +261,17 @@ def compare(similarity_set, judged, first, resamples=1000, seed=1):
     return {"set": similarity_set.name, "pairs": int(used.sum()), **figures}, samples, differences
 
 
-def difference(rho, rho_first, samples, differences):
+def difference(rho: float, rho_first: float, samples: np.ndarray, differences: np.ndarray) -> dict[str, float | None]:
     """Summarize a difference as a dict of rho, rho_first, difference, low, high, p."""
     low, high = interval(samples, 2)
     p = permutation_test(differences)
     return {"rho": rho, "rho_first": rho_first, "difference": rho - rho_first, "low": low, "high": high, "p": p}
 
 
-def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, seed=1, composer=None):
+def evaluate(
+    files: Sequence[Any], read: Callable[..., Any], sets: Mapping[str, Any], oov: str = "skip", case: str = "fallback",
+    resamples: int = 1000, seed: int = 1, composer: Any = None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
     """Score vector files on similarity sets.
 
     files     labels, passed in turn to `read(file)`, which returns Vectors; only one file is in memory at a time
@@ -295,9 +308,9 @@ def evaluate(files, read, sets, oov="skip", case="fallback", resamples=1000, see
     return results, differences
 
 
-def explain(files, sets, *judged):
+def explain(files: Sequence[Any], sets: Iterable[Any], *judged: Iterable[Any]) -> None:
     """Log the sets on which rho is undefined for the pairs used by all files, and why; `judged`: a list per file."""
-    reasons = dict[str, list]()
+    reasons = dict[str, list[str]]()
     for similarity_set, *each in zip(sets, *judged):
         used = np.logical_and.reduce([one.used for one in each])
         if reason := undefined(similarity_set.scores[used], *(one.cosines[used] for one in each)):
@@ -308,5 +321,5 @@ def explain(files, sets, *judged):
         log.warning(f"{where or 'vectors'}: rho is undefined (nan): {why}")
 
 
-def mean(lines, name):
+def mean(lines: Iterable[dict[str, Any]], name: str) -> float:
     return float(np.mean([line[name] for line in lines]))

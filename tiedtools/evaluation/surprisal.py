@@ -5,6 +5,8 @@ surprisal = -log p(w | words before)    entropy = - sum over v of p(v) log p(v) 
 
 import collections
 import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,18 +15,23 @@ from tiedtools.evaluation.perplexity import by_line, reject_nan, score, score_te
 from tiedtools.text.sentences import WORD
 from tiedtools.text.vocab import END
 
+if TYPE_CHECKING:
+    from tiedtools.evaluation.lexicon import Lexicon
+    from tiedtools.evaluation.perplexity import Piece
+    from tiedtools.network.step import State
+
 UNITS = {"bits": math.log(2), "nats": 1.0}
 WORDS = 1 << 10  # words scored at a time
 LEAST = -1e300  # log of 0 for which 0 log 0 is 0
 COLUMNS = "sentence", "position", "begin", "end", "word", "surprisal_{0}", "entropy_{0}", "rank", "unknown"
 
 
-def columns(unit):
+def columns(unit: str) -> list[str]:
     """Return the names of the columns of a table in one of UNITS."""
     return [name.format(unit) for name in COLUMNS]
 
 
-def measure(model, ids, targets, state):
+def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
     """Score as perplexity.score, but return log probability, entropy (nats), and rank of each target, [T, B, 3]."""
     values = np.empty((*ids.shape, 3))
     values[..., 0], after = score(model, ids, targets, state)
@@ -35,7 +42,10 @@ def measure(model, ids, targets, state):
     return values, after
 
 
-def surprisals(model, lexicon, path, errors="strict", independent=False, batch=None, unit="bits", mark="@@"):
+def surprisals(
+    model: Any, lexicon: "Lexicon", path: Any, errors: str = "strict", independent: bool = False,
+    batch: int | None = None, unit: str = "bits", mark: str = "@@",
+) -> "Iterator[tuple[Piece, list[dict[str, Any]]]]":  # fmt: skip
     """Yield (Piece, rows) for each line of a text; arguments as for perplexity.score_text, whose scores these are.
 
     The Piece has log probabilities in nats. The rows are dicts with the keys `columns` for each word and the line end:
@@ -52,7 +62,7 @@ def surprisals(model, lexicon, path, errors="strict", independent=False, batch=N
     """
     places = collections.deque()  # spans of the words of lines that are not yet scored
 
-    def words():
+    def words() -> Iterator[list[str]]:
         chunk, line = [], ""
         for _, line in raw_lines(path, errors):
             spans, length = [match.span() for match in WORD.finditer(line)], len(line.rstrip("\r\n"))
@@ -70,7 +80,7 @@ def surprisals(model, lexicon, path, errors="strict", independent=False, batch=N
         yield line._replace(logprobs=line.logprobs[:, 0]), rows
 
 
-def table(number, line, spans, unit, mark):
+def table(number: int, line: "Piece", spans: list[tuple[int, int]], unit: str, mark: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a line, a Piece of values from `measure`, whose tokens have these spans."""
     first = position = 0
     last, names, nats = len(spans) - 1, columns(unit), UNITS[unit]
