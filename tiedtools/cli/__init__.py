@@ -8,6 +8,7 @@ import importlib.util
 import os
 import signal
 import sys
+from typing import Any
 
 import click
 
@@ -45,16 +46,16 @@ BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
 class LazyGroup(click.Group):
     """A click group that imports commands on demand and reports every error in one line."""
 
-    def list_commands(self, ctx):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> Any:
         if name not in COMMANDS:
             return None
         module, _, function = COMMANDS[name].partition(":")
         return getattr(importlib.import_module(f"tiedtools.cli.{module}"), function)
 
-    def format_commands(self, ctx, formatter):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         rows = [(f"{name:{width}}", self.get_command(ctx, name).get_short_help_str()) for name in COMMANDS]
         starts = [list(COMMANDS).index(name) for name in SECTIONS]
@@ -62,13 +63,13 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 formatter.write_dl(rows[start:end])
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         ctx.meta["argv"] = list(args)
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}.{suggestions.hint(args[0], COMMANDS, suggestions.COMMANDS)}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx):
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             try:
                 return super().invoke(ctx)
@@ -82,7 +83,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             ctx.exit(BROKEN_PIPE)
 
-    def main(self, args=None, **kwargs):  # type: ignore[override]
+    def main(self, args: Any = None, **kwargs: Any) -> None:  # type: ignore[override]
         args = sys.argv[1:] if args is None else list(args)
         kwargs["standalone_mode"] = False
         show_messages()
@@ -122,7 +123,7 @@ class LazyGroup(click.Group):
         sys.exit(flush_output(status if isinstance(status, int) else 0))
 
 
-def flush_output(status):
+def flush_output(status: int) -> int:
     """Flush standard output and return the exit status, nonzero if the flush fails."""
     try:
         sys.stdout.flush()
@@ -135,7 +136,7 @@ def flush_output(status):
     return status
 
 
-def named_command(group, args):
+def named_command(group: click.Command, args: list[str]) -> tuple[str, click.Command]:
     """Return the (command path, click command) of a command line, which click's parser does not report."""
     names, command = ["tiedtools"], group
     for word in args:
@@ -147,7 +148,7 @@ def named_command(group, args):
     return " ".join(names), command
 
 
-def usage_message(error, args):
+def usage_message(error: click.UsageError, args: list[str]) -> str:
     """Return the message of a click.UsageError in one line, with a suggestion for an unknown option."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         options = [name for parameter in error.ctx.command.params for name in parameter.opts]
@@ -161,12 +162,12 @@ def usage_message(error, args):
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
 
 
-def usage(source, message):
+def usage(source: str, message: str) -> int:
     """Print a usage error for the command path `source` and return exit status 2."""
     return fail(f"{source}: {message} (see {source} --help)", 2)
 
 
-def fail(message, status=1):
+def fail(message: str, status: int = 1) -> int:
     """Print an error to stderr and return the exit status. If a single rank fails, end all ranks."""
     if ranks.current and not ranks.current.parted:
         ranks.current.abort(message.removeprefix("tiedtools").lstrip(": "), status)
@@ -175,7 +176,7 @@ def fail(message, status=1):
     return status
 
 
-def connect_ranks(args):
+def connect_ranks(args: list[str]) -> None:
     """Connect to the other ranks if an MPI launcher started this process; only rank 0 writes output."""
     started = ranks.launched()
     if args[:1] not in PARALLEL or started is None or started == 1 and not importlib.util.find_spec("mpi4py"):
@@ -187,7 +188,7 @@ def connect_ranks(args):
 
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 110, "help_option_names": ["-h", "-help", "--help"]})
 @click.version_option(__version__, "-version", "--version", prog_name="tiedtools", message="%(prog)s %(version)s")
-def cli():
+def cli() -> None:
     """Train and evaluate word vectors, small language models, and translation models on the CPU.
 
     \b

@@ -2,6 +2,8 @@
 
 import dataclasses
 import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +27,9 @@ from tiedtools.cli.w2v import CHANGED
 from tiedtools.models.word2vec.config import Config, Resampling
 from tiedtools.runs.settings import Files
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.runs import Runs
+
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
@@ -47,7 +52,9 @@ SHIFT = {
 @sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
 @json_option("Print one JSON object instead of a table.")
 @click.pass_context
-def shift(ctx, a, others, top, permutations, **options):
+def shift(
+    ctx: click.Context, a: str, others: tuple[str, ...], top: int, permutations: int | None, **options: Any
+) -> Answer:
     """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
 
     A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
@@ -90,7 +97,7 @@ def shift(ctx, a, others, top, permutations, **options):
     return Answer(text, result)
 
 
-def runs_of(path):
+def runs_of(path: str) -> "Runs":
     """Read a file of runs, or any vectors as a single run."""
     from tiedtools.vectors.runs import Runs, is_runs
     from tiedtools.vectors.vectors import Vectors
@@ -98,7 +105,7 @@ def runs_of(path):
     return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path))
 
 
-def over_time(folder, words, top):
+def over_time(folder: str, words: list[str], top: int) -> Answer:
     """Return the Answer of `shift` for a folder of slices."""
     from tiedtools.api.slices import read_slices
     from tiedtools.base.errors import TiedtoolsError
@@ -123,20 +130,22 @@ def over_time(folder, words, top):
 TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
 
 
-def read_words(path):
+def read_words(path: str | None) -> list[str] | None:
     """Return the words of a file, one per line; None: None."""
     from tiedtools.text.sources import numbered_lines
 
     return None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
 
 
-def missing(path, words, listed):
+def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:
     """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
     words = [word for word in words if listed is None or word in listed]
     return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
 
 
-def permuted(ctx, a, b, permutations, unchecked):
+def permuted(
+    ctx: click.Context, a: str, b: str, permutations: int, unchecked: bool
+) -> tuple[Any, list[str], list[str]]:
     """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
     from tiedtools.api.estimator import files
     from tiedtools.evaluation.shift import permutation_changes
@@ -159,7 +168,7 @@ def permuted(ctx, a, b, permutations, unchecked):
         help="Fit the rotation to vectors of length 1, the default, or to the vectors as they are.")  # fmt: skip
 @reading_options
 @json_option("Print one JSON object instead of a table.")
-def align(a, b, output, center, normalize, **reading):
+def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **reading: Any) -> Answer:
     """Rotate the vectors of B into the space of A (orthogonal Procrustes), and print how well the common words agree.
 
     A and B are files of word vectors or models of the same dimension. The rotation, which may reflect, minimizes the

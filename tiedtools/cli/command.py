@@ -5,13 +5,13 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, BinaryIO
 
 import click
 
 from tiedtools.base.messages import to_json
-from tiedtools.cli.options import option
+from tiedtools.cli.options import Decorator, option
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
 from tiedtools.text.sources import read_once
@@ -27,20 +27,14 @@ class Answer:
     """
 
     text: str | bytes | Callable[[BinaryIO], object] = ""
-    rows: dict | Iterable[dict] = ()
+    rows: dict[str, Any] | Iterable[dict[str, Any]] = ()
     status: int = 0
 
 
 def command(
-    name: str,
-    short_help: str | None,
-    group: click.Group | None = None,
-    reads: str = "",
-    writes: str = "",
-    gather: Callable[[list], dict | Iterable[dict]] | None = None,
-    without_json: dict[str, str] | None = None,
-    **attributes,
-) -> Callable[[Callable], click.Command]:
+    name: str, short_help: str | None, group: click.Group | None = None, reads: str = "", writes: str = "",
+    gather: Callable[[list[Any]], Any] | None = None, without_json: dict[str, str] | None = None, **attributes: Any
+) -> Callable[[Callable[..., Any]], click.Command]:  # fmt: skip
     """Return a decorator that makes a command of a function, whose docstring is the help.
 
     The function returns an Answer, yields several, each printed at once, or returns None. It has no parameters for
@@ -55,9 +49,9 @@ def command(
     attributes    further arguments of click.Command
     """
 
-    def decorate(function: Callable) -> click.Command:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def run(as_json: bool = False, **options) -> int:
+        def run(as_json: bool = False, **options: Any) -> int:
             if "texts" in options:
                 options["texts"] = [*options["texts"], *options.pop("train", ())] or ["-"]
             for conflict, problem in (without_json or {}).items():
@@ -78,17 +72,20 @@ def command(
     return decorate
 
 
-def integer(name, default, help, least=1, most=None, metavar="N", **attributes):
+def integer(
+    name: str, default: Any, help: str, least: int = 1, most: int | None = None, metavar: str | None = "N",
+    **attributes: Any
+) -> Decorator:  # fmt: skip
     """Return a decorator that adds an option for an integer in the range `least` to `most`."""
     return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
 
 
-def choice(name, choices, help, default=None):
+def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
     """Return a decorator that adds an option for one of `choices`, words separated by spaces."""
     return option(name, type=click.Choice(choices.split()), default=default, help=help)
 
 
-def show(answers, opened, as_json, gather, flush):
+def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable[..., Any] | None, flush: bool) -> int:
     """Print answers to an open binary file, None for standard output, and return the exit status."""
     file = opened or sys.stdout.buffer
     all_rows, status = [], 0
@@ -107,7 +104,7 @@ def show(answers, opened, as_json, gather, flush):
     return status
 
 
-def iterate(answers):
+def iterate(answers: Any) -> Generator[Answer, None, None]:
     """Yield the answers of a function that returns an answer or None, or yields answers."""
     if inspect.isgenerator(answers):
         with contextlib.closing(answers):
@@ -116,25 +113,25 @@ def iterate(answers):
         yield answers or Answer()
 
 
-def paths(options, names):
+def paths(options: dict[str, Any], names: str) -> list[str]:
     """Return the paths in the parameters `names`: strings, lists of strings, or None."""
     values = [options[name] for name in names.split()]
     return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
 
 
-def write_text(file, text):
+def write_text(file: BinaryIO, text: Any) -> None:
     if callable(text):
         text(file)
     else:
         file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
-def write_rows(file, rows):
+def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) -> None:
     for row in [rows] if isinstance(rows, dict) else rows:
         file.write(f"{to_json(row)}\n".encode())
 
 
-def table(columns: list[str], lines: Iterable[dict]) -> str:
+def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
     """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
@@ -145,6 +142,6 @@ def table(columns: list[str], lines: Iterable[dict]) -> str:
     return "".join("  ".join(row) + "\n" for row in padded)
 
 
-def as_cell(value):
+def as_cell(value: Any) -> str:
     """Format a table cell: floats with 4 decimals, None as `-`."""
     return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

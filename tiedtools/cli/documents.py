@@ -1,9 +1,15 @@
 """Vectors of lines and documents: `docvec` and `similar`."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import Finite, binary_option, flag, json_option, option, output_option, raw_options, together
+
+if TYPE_CHECKING:
+    from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
 
 document_arguments = together(
     click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
@@ -26,7 +32,7 @@ sif_option = option(
 )
 
 
-def load(path, a):
+def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | FastTextSentences":
     """Load the language model or the word vectors at `path`; return DocumentVectors or SentenceVectors.
 
     Raises TiedtoolsError for a language model without a document vector.
@@ -77,7 +83,10 @@ def load(path, a):
 @binary_option
 @raw_options
 @json_option("Write one JSON object per vector.")
-def docvec(path, text, unit, sif, save, binary, field, tokenize, errors):
+def docvec(
+    path: str, text: str, unit: str, sif: float | None, save: str | None, binary: bool, field: str | None,
+    tokenize: str | None, errors: str,
+) -> Iterator[Answer]:  # fmt: skip
     """Write a vector of each line of TEXT: the mean of its word vectors, or a language model's document vector.
 
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`, whose vector is taken after
@@ -110,7 +119,7 @@ def docvec(path, text, unit, sif, save, binary, field, tokenize, errors):
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     if save:
-        source.word_vectors.write(save)
+        source.word_vectors.write(save)  # type: ignore[union-attr]
     vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
     digits = ([float(str(value)) for value in vector] for vector in matrix)  # the shortest that identify a float32
     rows = (
@@ -134,7 +143,10 @@ def docvec(path, text, unit, sif, save, binary, field, tokenize, errors):
 @flag("center", "Subtract the initial document vector.")
 @raw_options
 @json_option("Print one JSON object instead of lines.")
-def similar(path, text, queries, numbers, sample, seed, top, unit, sif, center, field, tokenize, errors):
+def similar(
+    path: str, text: str, queries: tuple[str, ...], numbers: tuple[int, ...], sample: int, seed: int, top: int,
+    unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, errors: str,
+) -> Iterator[Answer]:  # fmt: skip
     """Print the lines of TEXT whose vectors, as for `docvec`, are most similar to those of the queries.
 
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-`

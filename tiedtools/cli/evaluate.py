@@ -1,9 +1,12 @@
 """Evaluate and compare word vectors: `eval-analogy`, `eval-sim`, and `compare`."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options, together
+from tiedtools.cli.options import Decorator, case_option, data_option, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
@@ -11,7 +14,10 @@ COMPARED = ["difference", "low", "high", "p"]  # columns of tables of difference
 SIM_DIFFERENCES = ["set", "pairs", "rho", "rho_first", *COMPARED, "file"]
 
 
-def format_tables(settings, columns, lines, difference_columns, differences):
+def format_tables(
+    settings: dict[str, Any], columns: list[str], lines: Iterable[dict[str, Any]], difference_columns: list[str],
+    differences: list[dict[str, Any]],
+) -> str:  # fmt: skip
     """Format a line of settings that are not None, a table, and a table of differences if there are any."""
     header = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
     second = "\n" + table(difference_columns, differences) if differences else ""
@@ -29,7 +35,10 @@ def format_tables(settings, columns, lines, difference_columns, differences):
 @case_option
 @reading_options
 @json_option("Print one JSON object instead of tables.")
-def eval_analogy(files, name, data, method, restrict, case, **reading):
+def eval_analogy(
+    files: tuple[str, ...], name: str, data: str | None, method: str | None, restrict: int | None, case: str,
+    **reading: Any
+) -> Answer:  # fmt: skip
     """Print the accuracy on analogy questions: a is to b as c is to d.
 
     VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors. A question is covered
@@ -76,13 +85,13 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
     return Answer(text, {**policy, "set_path": str(path), "results": results, "differences": differences})
 
 
-def section_rows(results):
+def section_rows(results: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield a dict for each section of each result."""
     for result in results:
         yield from ({**line, "method": result["method"], "file": result["file"]} for line in result["sections"])
 
 
-def set_options(default):
+def set_options(default: str) -> Decorator:
     """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
     return together(
         option(
@@ -119,7 +128,10 @@ def set_options(default):
 @integer("seed", 1, "Random seed of the resamples and permutations.", least=0, metavar=None)
 @reading_options
 @json_option("Print one JSON object instead of tables.")
-def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
+def eval_sim(
+    files: tuple[str, ...], sets: tuple[str, ...], data: str | None, oov: str, case: str, bootstrap: int, seed: int,
+    **reading: Any
+) -> Answer:  # fmt: skip
     """Evaluate word vectors: print Spearman's rho between cosine similarities and human similarity scores.
 
     VECTORS is a vector file, `-` for standard input, or a saved model: MODEL for its input vectors, MODEL:out for its
@@ -180,7 +192,10 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
 @integer("seed", 1, "Random seed of sampling and resampling.", least=0, metavar=None)
 @reading_options
 @json_option("Print one JSON object instead of tables.")
-def compare(a, b, limit, top, sets, data, oov, case, bootstrap, seed, **reading):
+def compare(
+    a: str, b: str, limit: int, top: int, sets: tuple[str, ...], data: str | None, oov: str, case: str, bootstrap: int,
+    seed: int, **reading: Any
+) -> Answer:  # fmt: skip
     """Compare two files of word vectors, A and B, on the words they share.
 
     A or B may be `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out.
@@ -215,7 +230,8 @@ def compare(a, b, limit, top, sets, data, oov, case, bootstrap, seed, **reading)
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
     measures = comparison.compare(one, two, limit, top, seed)
-    policy, differences = {"seed": seed, "interval": similarity.INTERVAL}, []
+    policy: dict[str, Any] = {"seed": seed, "interval": similarity.INTERVAL}
+    differences: list[dict[str, Any]] = []
     if sets:
         policy |= {"oov": oov, "case": case, "bootstrap": bootstrap}
         _, differences = similarity.evaluate([a, b], {a: one, b: two}.get, sets, oov, case, bootstrap, seed, needed)

@@ -1,5 +1,8 @@
 """Use and evaluate language models: `predict`, `generate`, `nbest`, and `ppl`."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
@@ -17,7 +20,7 @@ from tiedtools.cli.options import (
 model_argument = click.argument("path", metavar="MODEL")
 
 
-def load(path, **cache):
+def load(path: str, **cache: Any) -> Any:
     """Load a language model, with the options of a continuous cache if there are any; return it with its Lexicon."""
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
@@ -35,7 +38,9 @@ def load(path, **cache):
 @cache_options
 @raw_options
 @json_option("Print one JSON object per line.")
-def predict(path, text, top, carry, field, tokenize, errors, **cache):
+def predict(
+    path: str, text: str, top: int, carry: bool, field: str | None, tokenize: str | None, errors: str, **cache: Any
+) -> Iterator[Answer]:
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
     TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
@@ -69,7 +74,10 @@ def predict(path, text, top, carry, field, tokenize, errors, **cache):
 @flag("no-unk", "Never write `<unk>`.")
 @integer("seed", 1, "Random seed; the same seed gives the same text.", least=0, metavar=None)
 @json_option("Print one JSON object per line.")
-def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
+def generate(
+    path: str, lines: int | None, words: int | None, temperature: float, top_k: int | None, prompt: str | None,
+    no_unk: bool, seed: int,
+) -> Iterator[Answer]:  # fmt: skip
     """Sample text from the language model in MODEL, word by word.
 
     The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, a line may never
@@ -109,7 +117,10 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
-def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **cache):
+def nbest(
+    path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float, errors: str,
+    **cache: Any
+) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
     FILE has one hypothesis per line and may be compressed; `-` or no argument reads standard input. Lines are scored
@@ -136,7 +147,7 @@ def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **ca
         raise click.UsageError("--pairs and --ids are mutually exclusive; choose one")
     waiting = collections.deque()  # lines read but not yet scored
 
-    def hypotheses():
+    def hypotheses() -> Iterator[tuple[Any, list[str]]]:
         for path, (number, words) in ((text, line) for text in texts for line in lines(text, errors)):
             if ids and not words:
                 raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
@@ -190,9 +201,10 @@ def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **ca
 @raw_options
 @json_option("Print one JSON object per line.")
 def ppl(
-    path, texts, debug, words, unit, separator, independent, batch, average, vocabulary, repeats, field, tokenize,
-    errors, **cache,
-):  # fmt: skip
+    path: str, texts: list[str], debug: int, words: bool, unit: str, separator: str, independent: bool,
+    batch: int | None, average: tuple[str, ...], vocabulary: str | None, repeats: bool, field: str | None,
+    tokenize: str | None, errors: str, **cache: Any
+) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -269,7 +281,7 @@ def ppl(
         lexicon.tell_oovs()
 
 
-def word_table(lines, unit):
+def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
     """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
     import csv
     import io

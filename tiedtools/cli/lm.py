@@ -1,5 +1,7 @@
 """`tiedtools lm` and `tiedtools lstm`: train a language model with any recurrent cell, or an LSTM."""
 
+from typing import Any
+
 import click
 
 from tiedtools.base.settings import LmReading
@@ -33,7 +35,7 @@ KINDS = LstmConfig, Training, Shorthands, LmReading
 @texts_argument
 @sections(LAYOUT, *KINDS, **CHANGED)
 @click.pass_context
-def command(ctx, **options):
+def command(ctx: click.Context, **options: Any) -> None:
     """Train a recurrent language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
 
     `tiedtools lstm` is `tiedtools lm --cell lstm`: see there for texts, outputs, and resuming. Models of all cells are
@@ -46,7 +48,7 @@ def command(ctx, **options):
 @texts_argument
 @sections(LAYOUT, *KINDS, omit=CELL, **CHANGED)
 @click.pass_context
-def lstm(ctx, **options):
+def lstm(ctx: click.Context, **options: Any) -> None:
     """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
@@ -61,19 +63,19 @@ def lstm(ctx, **options):
     train_model(ctx, **options)
 
 
-def train_model(ctx, debug, **options):
+def train_model(ctx: click.Context, debug: int, **options: Any) -> None:
     """Train the model that the options of `lm` or `lstm` describe."""
     from tiedtools.api.language import LanguageModel
 
     begin(ctx)
-    model = LanguageModel(ctx.command.name, **settings_of(ctx))
+    model = LanguageModel(str(ctx.command.name), **settings_of(ctx))
     config, schedule, _ = model.configured
     log_preset(ctx, *model.configured)
     warn_idle(ctx, idle(config, schedule))
     train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
 
 
-def idle(config, schedule):
+def idle(config: Any, schedule: Any) -> dict[str, str]:
     """Return the options without effect under these settings, a dict: name -> reason."""
     reasons = {} if config.augment or config.augment_share else dict.fromkeys(("tau", "detach"), "without --augment")
     reasons |= {"mask_sharing": "with --dropout-kind standard"} if config.dropout_kind == "standard" else {}

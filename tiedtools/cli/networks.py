@@ -1,5 +1,7 @@
 """Presets, and options of optimizers and schedules, shared by the commands `lm`, `lstm`, and `nmt`."""
 
+from typing import Any
+
 import click
 
 from tiedtools.base.messages import log
@@ -11,7 +13,7 @@ from tiedtools.network.config import Optimization
 OPTIMIZATION = ["optimizer nonmono average_after lr clip", Optimization]
 
 
-def list_presets(ctx, parameter, value):
+def list_presets(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Option callback: validate the name of a preset, or print all presets and exit."""
     if value is None or value is False:
         return value
@@ -25,7 +27,7 @@ def list_presets(ctx, parameter, value):
     ctx.exit()
 
 
-def presets_of(ctx):
+def presets_of(ctx: click.Context) -> dict[str, Any]:
     """Return the presets of a command; `lstm` has only the presets without another cell."""
     if ctx.command.name == "nmt":
         from tiedtools.models.translation.config import PRESETS
@@ -36,7 +38,7 @@ def presets_of(ctx):
     return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
 
 
-def complete_preset(ctx, parameter, incomplete):
+def complete_preset(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the preset names that start with `incomplete`, for shell completion."""
     return [name for name in presets_of(ctx) if name.startswith(incomplete)]
 
@@ -59,7 +61,7 @@ CHANGED = dict(
 )
 
 
-def log_preset(ctx, config, schedule, reading):
+def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str, Any]) -> None:
     """Log the settings of the preset, if there is one, and its settings that explicit options changed."""
     if name := ctx.params["preset"]:
         values, settings = presets_of(ctx)[name][1], settings_of(config, schedule) | reading
@@ -68,7 +70,7 @@ def log_preset(ctx, config, schedule, reading):
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
-def idle_training(config, schedule):
+def idle_training(config: Any, schedule: Any) -> dict[str, str]:
     """Return the optimization and training options without effect, a dict: name -> reason."""
     used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
     names = {name for settings in used.values() for name in settings}

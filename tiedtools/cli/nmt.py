@@ -1,10 +1,12 @@
 """`tiedtools nmt`: train a translation model."""
 
+from typing import Any
+
 import click
 
 from tiedtools.base.settings import SIDES
 from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, log_preset
-from tiedtools.cli.options import OUTPUT, SectionedCommand, option, sections
+from tiedtools.cli.options import OUTPUT, Decorator, SectionedCommand, option, sections
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.training import begin, files_of, settings_of, train, warn_idle
 from tiedtools.models.translation.config import DEFAULTS, SITES, BitextReading, TranslationConfig
@@ -13,7 +15,7 @@ from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.training.schedules import Training
 
 
-def text_option(name, help, **attributes):
+def text_option(name: str, help: str, **attributes: Any) -> Decorator:
     """Return a repeatable option for the files of one language."""
     return option(name, multiple=True, metavar="TEXT", help=help, **attributes)
 
@@ -50,7 +52,10 @@ KINDS = TranslationConfig, Training, Shorthands, BitextReading
 @click.command("nmt", cls=SectionedCommand, short_help="Train a translation model.")
 @sections(LAYOUT, *KINDS, omit="save_vocab", defaults=SHOWN, **CHANGED)
 @click.pass_context
-def command(ctx, debug, source, target, valid_source, valid_target, no_memory_check, **options):
+def command(
+    ctx: click.Context, debug: int, source: tuple[str, ...], target: tuple[str, ...], valid_source: tuple[str, ...],
+    valid_target: tuple[str, ...], no_memory_check: bool, **options: Any
+) -> None:  # fmt: skip
     """Train an attention model that translates --source into --target, with untied or tied embeddings.
 
     Line N of one text translates line N of the other; words are separated by whitespace. Texts may be compressed (.gz
@@ -72,7 +77,7 @@ def command(ctx, debug, source, target, valid_source, valid_target, no_memory_ch
     train(ctx, trainer, LmReport(debug))
 
 
-def idle(config, schedule, valid):
+def idle(config: Any, schedule: Any, valid: tuple[str, ...]) -> dict[str, str]:
     """Return the options without effect under these settings, a dict: name -> reason."""
     reasons = idle_training(config, schedule)
     return reasons | ({} if valid else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source"))

@@ -4,6 +4,8 @@ import dataclasses
 import functools
 import re
 import typing
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
@@ -13,6 +15,8 @@ from tiedtools.network.config import Computation
 from tiedtools.runs.settings import Files
 from tiedtools.vectors.formats import FORMATS
 
+Decorator = Callable[[Any], Any]  # of a command or another decorator
+
 
 class Option(click.Option):
     """An option accepted as both `-name` (as in word2vec.c) and `--name`; help and messages show `--name`.
@@ -21,21 +25,23 @@ class Option(click.Option):
     values   dict: value of the option -> value of the setting, where they differ
     """
 
-    def __init__(self, names=None, setting=None, values=None, **attributes):
+    def __init__(
+        self, names: Any = None, setting: str | None = None, values: dict[Any, Any] | None = None, **attributes: Any
+    ) -> None:
         super().__init__(names, **attributes)
         self.setting, self.values = setting, values or {}
         for forms in self.opts, self.secondary_opts:
             forms[:] = [form for name in forms for form in (name, *[name[1:]] * name.startswith("--"))]
 
-    def get_help_record(self, ctx):
+    def get_help_record(self, ctx: click.Context) -> Any:
         if record := super().get_help_record(ctx):
             return re.sub(r"(?<![\w-])-\w[\w-]*, ", "", record[0]), spelled(record[1], ctx.command)
 
-    def get_error_hint(self, ctx):
+    def get_error_hint(self, ctx: Any) -> str:
         return f"'{self.opts[0]}'"
 
 
-def option(name, python_name=None, also="", **attributes):
+def option(name: str, python_name: Any = None, also: str = "", **attributes: Any) -> Decorator:
     """Return a click option decorator.
 
     name         option name without dashes; a flag may be "name/--no-name"
@@ -47,25 +53,25 @@ def option(name, python_name=None, also="", **attributes):
     return click.option(*names, *[python_name] * (python_name is not None), cls=Option, **attributes)
 
 
-def explicit(ctx):
+def explicit(ctx: click.Context) -> set[str]:
     """Return the names of the parameters that are set on the command line."""
     return {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
 
 
-def option_names(ctx):
+def option_names(ctx: click.Context) -> dict[str, str]:
     """Return a dict: parameter name -> option as typed, or name of the argument."""
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
-def precision_option(help, default="float32"):
+def precision_option(help: str, default: str = "float32") -> Decorator:
     return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
 
 
-def flag(name, help):
+def flag(name: str, help: str) -> Decorator:
     return option(name, is_flag=True, help=help, show_default=False)
 
 
-def json_option(help):
+def json_option(help: str) -> Decorator:
     """Return the `--json` flag; its parameter is `as_json`."""
     return option("json", "as_json", is_flag=True, help=help, show_default=False)
 
@@ -73,19 +79,22 @@ def json_option(help):
 class Finite(click.FloatRange):
     """A float range that rejects nan, infinities, and magnitudes outside float32's safe range."""
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         value = super().convert(value, param, ctx)
         if value and not 1e-30 <= abs(value) <= 1e30:
             self.fail(f"{value} must be finite, with magnitude 1e-30 to 1e30.", param, ctx)
         return value
 
 
-def together(*decorators):
+def together(*decorators: Decorator) -> Decorator:
     """Combine option decorators into one, preserving their order."""
     return lambda function: functools.reduce(lambda decorated, add: add(decorated), reversed(decorators), function)
 
 
-def option_of(field, name=None, also="", within=None, choices=None, off=False, hidden=False, **attributes):
+def option_of(
+    field: dataclasses.Field[Any], name: str | None = None, also: str = "", within: Any = None, choices: Any = None,
+    off: bool = False, hidden: bool = False, **attributes: Any
+) -> Decorator:  # fmt: skip
     """Return the option of a setting, a dataclass field; the other arguments are as for base.settings.setting.
 
     name  option name without dashes; None: derived from the name of the setting
@@ -109,7 +118,7 @@ def option_of(field, name=None, also="", within=None, choices=None, off=False, h
     return option(name, field.name, also, **attributes)
 
 
-def shortcuts_of(field, changed):
+def shortcuts_of(field: dataclasses.Field[Any], changed: dict[str, Any]) -> Iterator[Decorator]:
     """Yield the options that are shortcuts for values of a setting, with the help for the first value."""
     help = field.metadata["help"]
     for name, (setting, values) in SHORTCUTS.items():
@@ -121,7 +130,7 @@ def shortcuts_of(field, changed):
             yield option(attributes.pop("name"), name, setting=setting, values=values, **attributes)
 
 
-def options_of(kind, *names, defaults=None, **changed):
+def options_of(kind: Any, *names: str, defaults: Any = None, **changed: Any) -> list[Decorator]:
     """Return the options of the settings `names` of a dataclass; without names, of all settings that it declares.
 
     defaults  dict of defaults that differ from the fields' defaults
@@ -139,7 +148,7 @@ def options_of(kind, *names, defaults=None, **changed):
     return decorators
 
 
-def declared(kind):
+def declared(kind: Any) -> list[str]:
     """Return the names of the settings that a dataclass itself declares and that are options."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(kind)}
     return [name for name in kind.__annotations__ if metadata.get(name) and "hidden" not in metadata[name]]
@@ -180,7 +189,7 @@ case_option = option(
 )
 
 
-def with_cache(ctx, parameter, value):
+def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Option callback: require --cache, which is parsed first."""
     source = ctx.get_parameter_source(parameter.name)
     if source is click.core.ParameterSource.COMMANDLINE and not ctx.params.get("cache"):
@@ -248,7 +257,7 @@ OUTPUT = ["output write binary", *RUN_FILES, debug_option]
 class SectionedCommand(click.Command):
     """A command whose help groups its options under the section titles set by `sections`."""
 
-    def format_options(self, ctx, formatter):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option):
@@ -259,7 +268,7 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def sections(layout, *kinds, omit="", defaults=None, **changed):
+def sections(layout: Any, *kinds: Any, omit: Any = "", defaults: Any = None, **changed: Any) -> Decorator:
     """Return a decorator that adds options grouped by section.
 
     layout   title -> list of option decorators, strings of setting names separated by spaces, and dataclasses, which
@@ -273,14 +282,14 @@ def sections(layout, *kinds, omit="", defaults=None, **changed):
     owners = {field.name: kind for kind in (Files, *kinds) for field in dataclasses.fields(kind)}
     changed = {**OF_FILES, **changed}
 
-    def options(part):
+    def options(part: Any) -> list[Any]:
         names = part.split() if isinstance(part, str) else declared(part) if isinstance(part, type) else None
         if names is None:
             return [part]
         names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
         return [add for name in names for add in options_of(owners[name], name, defaults=defaults, **changed)]
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         for title, parts in reversed(layout.items()):
             for add in reversed([option for part in parts for option in options(part)]):
                 function = add(function)

@@ -1,30 +1,32 @@
 """`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import case_option, data_option, option, reading_options
+from tiedtools.cli.options import Decorator, case_option, data_option, option, reading_options
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
 
 
 @click.group(short_help="Plot training runs, speeds, words, word similarity, gates, and attention.")
-def plot():
+def plot() -> None:
     """Plot training runs, speeds, words, word similarity, gates, and attention, as PNG or SVG by the output's name.
 
     Requires Matplotlib: pip install "tiedtools[plot]".
     """
 
 
-def plot_command(name, short_help, width=6.4, **attributes):
+def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: Any) -> Decorator:
     """Return a decorator that makes a subcommand of `plot` of a function of the module `pictures` and axes."""
 
-    def decorate(function):
+    def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def run(output, **options):
+        def run(output: str, **options: Any) -> Any:
             from tiedtools.evaluation import pictures
 
             with pictures.picture(output, width) as axes:
@@ -45,7 +47,7 @@ def plot_command(name, short_help, width=6.4, **attributes):
     help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
 )
 @choice("x", "epoch seconds", "Horizontal axis.", "epoch")
-def curves(pictures, axes, logs, y, x):
+def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
 
     The axis of perplexities is logarithmic. A dot marks the best epoch of each run. Perplexities that count `<unk>`
@@ -63,7 +65,7 @@ def curves(pictures, axes, logs, y, x):
 @option("x", required=True, metavar="COLUMN", help="Horizontal axis.")
 @option("y", required=True, metavar="COLUMN", help="Vertical axis: mean over rows with the same X.")
 @option("by", metavar="COLUMN", help="Plot one curve for each value of COLUMN.")
-def means(pictures, axes, table, x, y, by):
+def means(pictures: Any, axes: Any, table: str, x: str, y: str, by: str | None) -> None:
     """Plot the mean of a metric over several runs, with error bars of one standard deviation.
 
     TABLE is tab-separated, with column names in the first line and one run per line; - is standard input.
@@ -77,7 +79,7 @@ def means(pictures, axes, table, x, y, by):
 @click.argument("path", metavar="[JSON]", default="-")
 @output_option
 @integer("threads", None, "Number of threads to plot.  [default: the largest]")
-def speed(pictures, axes, path, threads):
+def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
     """Plot speeds that a benchmark measured (examples/benchmarks, --json), with the slowest and the fastest run.
 
     JSON is a file with the benchmark's output; `-` or no argument reads standard input. Programs that were measured
@@ -102,7 +104,10 @@ def speed(pictures, axes, path, threads):
 @choice("method", "pca tsne", "Projection: principal components, or t-SNE (requires scikit-learn).", "pca")
 @integer("seed", 1, "Random seed of t-SNE.", least=0, most=2**32 - 1, metavar=None)
 @reading_options
-def words(pictures, axes, path, words, top, first, method, seed, **reading):
+def words(
+    pictures: Any, axes: Any, path: str, words: tuple[str, ...], top: int, first: int, method: str, seed: int,
+    **reading: Any
+) -> Answer:  # fmt: skip
     """Plot words in two dimensions, so that words with similar vectors are close together.
 
     Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
@@ -140,7 +145,9 @@ def words(pictures, axes, path, words, top, first, method, seed, **reading):
 @case_option
 @integer("label", 10, "Label the N pairs whose ranks differ most.", least=0)
 @reading_options
-def similarity(pictures, axes, path, name, data, case, label, **reading):
+def similarity(
+    pictures: Any, axes: Any, path: str, name: str, data: str | None, case: str, label: int, **reading: Any
+) -> None:
     """Plot the cosine similarity of each pair of a similarity set against its human score.
 
     Pairs with an out-of-vocabulary word are omitted. The title shows Spearman's rho with its 95% interval, as in
@@ -161,7 +168,7 @@ def similarity(pictures, axes, path, name, data, case, label, **reading):
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @output_option
 @integer("layer", None, "Plot highway layer N only.  [default: all]")
-def gates(pictures, axes, models, layer):
+def gates(pictures: Any, axes: Any, models: tuple[str, ...], layer: int | None) -> None:
     """Plot the densities of the transform gates of highway layers, over all words and dimensions.
 
     MODEL is a model trained with `lstm --subwords`. At a gate of 0 the layer copies its input, at 1 it replaces it.
@@ -183,7 +190,7 @@ def gates(pictures, axes, models, layer):
 @click.argument("path", metavar="[WEIGHTS]", default="-")
 @output_option
 @integer("line", 1, "Number of the line whose translation to plot.")
-def attention(pictures, axes, path, line):
+def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     """Plot the attention weights of a translation: the words of the source that each word was translated from.
 
     WEIGHTS was written by `tiedtools translate --align`; `-` or no argument reads standard input. Of several

@@ -4,18 +4,23 @@ import codecs
 import functools
 import itertools
 import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import flag, json_option, option, reading_options, together
+from tiedtools.cli.options import Decorator, flag, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import run_answers
+
+if TYPE_CHECKING:
+    from tiedtools.vectors.neighbors import Candidates
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
 
 
-def merged(batches):
+def merged(batches: list[Any]) -> list[dict[str, Any]]:
     """Merge the JSON objects of several batches of queries; each batch has one object per file."""
     first, *others = filter(None, batches)
     for rows in others:
@@ -26,7 +31,7 @@ def merged(batches):
     return first
 
 
-def query_command(name, short_help, words):
+def query_command(name: str, short_help: str, words: str) -> Decorator:
     """Return a decorator of a query command: VECTORS, words (metavar `words`), and the shared options."""
     return together(
         command(name, short_help, reads="path others", gather=merged),
@@ -51,7 +56,9 @@ def query_command(name, short_help, words):
 )
 @flag("counts", "Also print how often each answer occurs in the training text.")
 @option("vocab", metavar="FILE", help="Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
-def nn(top, min_count, counts, vocab, restrict, **options):
+def nn(
+    top: int, min_count: int | None, counts: bool, vocab: str | None, restrict: int | None, **options: Any
+) -> Iterator[Answer]:
     """Print the nearest neighbors of each WORD: the word, the neighbor, and their cosine similarity, tab-separated.
 
     Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
@@ -72,7 +79,7 @@ def nn(top, min_count, counts, vocab, restrict, **options):
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
 
-    def limit(path, words):
+    def limit(path: str, words: Any) -> tuple[Any, ...]:
         """Return the number of words that may be answers (None: all), their counts (None: unknown), and the least."""
         all_counts = min_count == 0 or restrict and min_count is None
         known = word_counts(path, words, vocab) if counts or not all_counts else None
@@ -92,7 +99,7 @@ def nn(top, min_count, counts, vocab, restrict, **options):
             )
         return min(frequent(known, least), restrict or len(known)), known, least
 
-    def near(candidates, questions):
+    def near(candidates: "Candidates", questions: list[tuple[str, ...]]) -> list[Any]:
         return neighbors(candidates, [word for (word,) in questions], top)
 
     return answers(1, "neighbors", near, summands, limit=limit, counts=counts, top=top, restrict=restrict, **options)
@@ -100,7 +107,7 @@ def nn(top, min_count, counts, vocab, restrict, **options):
 
 @query_command("analogy", "Solve analogies: A is to B as C is to what?", "[A B C]...")
 @choice("method", "add mul", "Scoring method: 3CosAdd or 3CosMul.", "add")
-def analogy(top, method, **options):
+def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     """Print the words that are to C as B is to A: for each triple A B C, the answer and its score, tab-separated.
 
     Without words, triples are read from standard input, one per line, and answered immediately. VECTORS is a vector
@@ -121,9 +128,10 @@ def analogy(top, method, **options):
 
 
 def answers(
-    size, name, answer, parts, path, words, others, restrict, format, errors, skip_bad, limit=None, counts=False,
-    **settings,
-):  # fmt: skip
+    size: int, name: str, answer: Callable[..., list[Any]], parts: Callable[..., Any], path: str,
+    words: tuple[str, ...], others: tuple[str, ...], restrict: int | None, format: str, errors: str, skip_bad: bool,
+    limit: Callable[..., tuple[Any, ...]] | None = None, counts: bool = False, **settings: Any
+) -> Iterator[Answer]:  # fmt: skip
     """Yield the answers to queries of `size` words each, with status 1 if a query had no answer.
 
     name      JSON key of the answers; `settings` are added to the JSON object
@@ -187,14 +195,14 @@ def answers(
             log.error(f"tiedtools: {complaint}")
 
 
-def progress_bar(blocks, length):
+def progress_bar(blocks: Iterator[Any], length: int) -> Any:
     """Show the progress of an iterator of `length` blocks on a terminal, if it takes long."""
     from tqdm import tqdm
 
     return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=not sys.stderr.isatty())
 
 
-def read_queries(size):
+def read_queries(size: int) -> Iterator[list[tuple[str, ...]]]:
     """Yield batches of queries from standard input, one query per line, as soon as they are available.
 
     The words of a line are separated by tabs or, if it has none, by spaces; with size 1, the line is the word.
@@ -220,7 +228,7 @@ def read_queries(size):
         click.echo(err=True)
 
 
-def side_by_side(questions, answers):
+def side_by_side(questions: list[tuple[str, ...]], answers: list[Any]) -> Iterator[str]:
     """Yield tab-separated lines of a query and each file's answer, score, and count if known; `answers`: per file."""
     for question, results in zip(questions, zip(*answers)):
         columns = [[(word, f"{score:.4f}", *map(str, count)) for word, score, *count in near or []] for near in results]

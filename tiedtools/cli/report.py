@@ -5,6 +5,7 @@ import logging
 import math
 import sys
 import time
+from typing import Any
 
 import click
 
@@ -21,7 +22,7 @@ FIRST_LINE = 2  # seconds until the first line, so that a long run soon shows it
 class Messages(logging.Handler):
     """Logging handler that prints the library's messages to stderr, above the progress bar if there is one."""
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         message, context = printable(record.getMessage()), click.get_current_context(silent=True)
         line = (spelled(message, context.command) if context else message) + "\n"
         with contextlib.suppress(OSError):  # a closed stderr must not end the run
@@ -33,7 +34,7 @@ class Messages(logging.Handler):
             sys.stderr.flush()
 
 
-def show_messages(level=logging.INFO):
+def show_messages(level: int = logging.INFO) -> None:
     """Show messages at or above `level` on stderr."""
     log.handlers[:] = [Messages()]
     log.propagate = False
@@ -49,11 +50,11 @@ class Report(Bar):
 
     note: tuple[int, str] | None = None
 
-    def __init__(self, verbosity=2, perplexities=False):
+    def __init__(self, verbosity: int = 2, perplexities: bool = False) -> None:
         super().__init__(perplexities)
         self.verbosity = verbosity
 
-    def compiling(self, number, expected):
+    def compiling(self, number: int | None, expected: int) -> None:
         if self.verbosity > 1 and sys.stderr.isatty():
             super().compiling(number, expected)
         elif number == 1:
@@ -64,7 +65,7 @@ class Report(Bar):
             eta = (time.monotonic() - self.started) / number * max(0, expected - number)
             log.info(f"compiling kernel {number} of about {max(expected, number)} (first run only)  ETA {clock(eta)}")
 
-    def begin(self, total, begun=0, history=(), endless=False):
+    def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
         if self.note:
             log.log(*self.note)
         self.total, self.begun, self.span = total, begun, " of the epoch" * endless
@@ -73,11 +74,11 @@ class Report(Bar):
         if self.verbosity > 1 and sys.stderr.isatty():
             super().begin(total, begun, history, endless)
 
-    def restart(self):
+    def restart(self) -> None:
         self.begun, self.started = 0, time.monotonic()
         super().restart()
 
-    def update(self, done, loss, lr):
+    def update(self, done: int, loss: float, lr: float) -> None:
         super().update(done, loss, lr)
         if self.bar is None and self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
             self.line_due = time.monotonic() + LINE_EVERY
@@ -85,11 +86,14 @@ class Report(Bar):
             parts = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
             log.info("  ".join([*parts, f"ETA {clock((self.total - done) / rate)}"]))
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         if self.verbosity > 0:
             log.info(self.line(**figures))
 
-    def line(self, epoch, loss, seconds, valid_loss=None, run=None, **_):
+    def line(
+        self, epoch: int, loss: float | None, seconds: float, valid_loss: float | None = None, run: int | None = None,
+        **_: Any
+    ) -> str:  # fmt: skip
         """Return the line that reports an epoch, or one of several runs."""
         summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         valid = "" if valid_loss is None else f", valid loss {valid_loss:.4f}"
@@ -99,10 +103,13 @@ class Report(Bar):
 class LmReport(Report):
     """Training progress of a language model, with perplexities."""
 
-    def __init__(self, verbosity=2):
+    def __init__(self, verbosity: int = 2) -> None:
         super().__init__(verbosity, perplexities=True)
 
-    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds, valid_bleu=None):  # type: ignore[override]
+    def line(  # type: ignore[override]
+        self, epoch: int, lr: float, train_ppl: float, valid_ppl: float | None, words_per_s: float, seconds: float,
+        valid_bleu: float | None = None,
+    ) -> str:  # fmt: skip
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
         valid += "" if valid_bleu is None else f", BLEU {valid_bleu:.2f}"
         summary = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
@@ -112,24 +119,26 @@ class LmReport(Report):
 class RnnlmReport(LmReport):
     """Print rnnlm's line per epoch to stdout at any verbosity; entropies are in bits."""
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         if self.bar is not None:
             self.bar.clear()
         with contextlib.suppress(OSError):
             print(self.line(**figures), flush=True)
 
-    def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]
+    def line(  # type: ignore[override]
+        self, epoch: int, lr: float, train_ppl: float, valid_ppl: float | None, words_per_s: float, seconds: float
+    ) -> str:
         train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "
         valid = "" if valid_ppl is None else f"VALID entropy: {in_digits(math.log2(valid_ppl), '.4f')}"
         return f"{train}Words/sec: {words_per_s:.1f}   {valid}"
 
 
-def in_thousands(rate):
+def in_thousands(rate: float) -> str:
     """Format a rate; from 100,000 on in thousands, as `123k`."""
     return f"{rate / 1e3:,.0f}k" if rate >= 1e5 else f"{rate:,.0f}"
 
 
-def clock(seconds):
+def clock(seconds: float) -> str:
     """Format seconds as h:mm:ss."""
     minutes, seconds = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"

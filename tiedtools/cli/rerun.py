@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -18,7 +20,7 @@ COMMANDS = {command: family for family in FAMILIES.values() for command in famil
 @option("folder", metavar="DIR", help="Output folder.  [default: VECTORS.rerun for VECTORS.run.json]")
 @option("directory", metavar="DIR", help="Working directory, against which texts resolve.  [default: as recorded]")
 @click.pass_context
-def rerun(ctx, path, folder, directory):
+def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | None) -> None:
     """Repeat the training run recorded in MANIFEST, the .run.json file next to its output, and compare the outputs.
 
     The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that
@@ -78,7 +80,7 @@ def rerun(ctx, path, folder, directory):
     repeated = ctx.obj = {"inputs": recorded["inputs"]}
     ctx.meta["argv"] = [name, *argv]
     with in_directory(directory), new_folder(folder):
-        training = ctx.parent.command.get_command(ctx.parent, name)
+        training = ctx.parent.command.get_command(ctx.parent, name)  # type: ignore[union-attr]
         with training.make_context(name, argv, parent=ctx) as inner:
             training.invoke(inner)
     if "manifest" not in repeated:
@@ -96,7 +98,7 @@ def rerun(ctx, path, folder, directory):
     raise TiedtoolsError(f"{path}: the outputs differ from the recorded ones{reasons}")
 
 
-def changed_environment(recorded, now):
+def changed_environment(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Describe changes of the environment in a list; log a warning if the tiedtools version changed."""
     from tiedtools.base.messages import log
 
@@ -107,7 +109,7 @@ def changed_environment(recorded, now):
     return changes
 
 
-def compare(recorded, now):
+def compare(recorded: dict[str, Any], now: dict[str, Any]) -> tuple[bool, list[str]]:
     """Compare outputs and metrics with the recorded ones; return (whether all bytes are equal, report lines)."""
     from tiedtools.files.manifest import FIGURES
 
@@ -124,7 +126,7 @@ def compare(recorded, now):
 
 
 @contextlib.contextmanager
-def in_directory(path):
+def in_directory(path: str) -> Iterator[None]:
     """Run the block with `path` as the working directory."""
     before = os.getcwd()
     try:
@@ -140,7 +142,7 @@ def in_directory(path):
 
 
 @contextlib.contextmanager
-def new_folder(folder):
+def new_folder(folder: str) -> Iterator[None]:
     """Create a folder for the block; remove it afterwards if it is empty."""
     try:
         os.makedirs(folder, exist_ok=True)

@@ -1,5 +1,8 @@
 """`tiedtools rnnlm`: train and test Mikolov's RNN language model."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from tiedtools.base.messages import log
@@ -92,7 +95,7 @@ CHANGED = dict(
 class RnnlmCommand(SectionedCommand):
     """The rnnlm command, whose flag `-binary` also accepts word2vec.c's values 0 and 1."""
 
-    def parse_args(self, ctx, args):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for at, value in reversed([*enumerate(args[1:])]):
             if args[at] in ("-binary", "--binary") and value in ("0", "1"):
                 args = [*args[: at + int(value)], *args[at + 2 :]]
@@ -103,7 +106,7 @@ class RnnlmCommand(SectionedCommand):
 @texts_argument
 @sections(LAYOUT, RnnlmConfig, Training, LmReading, defaults=DEFAULTS, **CHANGED)
 @click.pass_context
-def command(ctx, **options):
+def command(ctx: click.Context, **options: Any) -> None:
     """Train Mikolov's class-based RNN language model on TEXT, and write its word vectors.
 
     With --doc-dim, the model has Rei's document vector. TEXT has one sentence per line, with words separated by
@@ -147,7 +150,7 @@ def command(ctx, **options):
         test_model(model, print_text, **options)
 
 
-def train_model(ctx, as_rnnlm, reads, print_text):
+def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text: Callable[[str], object]) -> Any:
     """Train and return the model.
 
     as_rnnlm  log as rnnlm does, through `print_text`, and write no vectors
@@ -158,7 +161,7 @@ def train_model(ctx, as_rnnlm, reads, print_text):
     options, log_as_rnnlm = ctx.params, print_text if as_rnnlm and ctx.params["debug"] else lambda text: None
 
     class Trainer(RnnlmTrainer):
-        def make(self, text):
+        def make(self, text: Any) -> Any:
             model = super().make(text)
             if not self.restored:
                 log_as_rnnlm(f"Vocab size: {len(text.vocab)}\nWords in train file: {text.train.size}\n")
@@ -181,7 +184,7 @@ def train_model(ctx, as_rnnlm, reads, print_text):
     return train(ctx, trainer, report(options["debug"]))
 
 
-def log_ignored(ctx, config, saved):
+def log_ignored(ctx: click.Context, config: Any, saved: Any) -> None:
     """Log the options without effect because the model file has a different configuration."""
     names = option_names(ctx)
     changed = [
@@ -195,8 +198,10 @@ def log_ignored(ctx, config, saved):
 
 
 def test_model(
-    model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, tokenize, field, **_
-):  # fmt: skip
+    model: Any, print_text: Callable[[str], object], test: str | None, gen: int | None, nbest: str | None,
+    lm_prob: str | None, weight: float, dynamic: float, debug: int, seed: int, errors: str, tokenize: str | None,
+    field: str | None, **_: Any
+) -> None:  # fmt: skip
     """Print the output of rnnlm with -test, -nbest, and -gen. n-best lists are not tokenized."""
     from tiedtools.evaluation import rnnlmtest
     from tiedtools.text.raw import as_trained, prepared
@@ -212,7 +217,7 @@ def test_model(
         rnnlmtest.generate(model, gen, print_text, seed)
 
 
-def idle(options):
+def idle(options: dict[str, Any]) -> dict[str, str]:
     """Return the options without effect, a dict: name -> reason."""
     needed = {
         "direct": ["direct_order"],

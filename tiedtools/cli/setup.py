@@ -1,5 +1,7 @@
 """Set up an installation: `completion` and `warmup`."""
 
+from typing import Any
+
 import click
 from click.shell_completion import (
     BashComplete,
@@ -21,7 +23,7 @@ RUNS = {command: runs for family in FAMILIES.values() for command, runs in famil
 class Files(ShellComplete):
     """Completion that offers file names if click has no suggestion."""
 
-    def get_completions(self, args, incomplete):
+    def get_completions(self, args: Any, incomplete: str) -> list[CompletionItem]:
         completions = super().get_completions(args, incomplete)
         return completions if completions or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
 
@@ -32,7 +34,7 @@ for shell in BashComplete, ZshComplete, FishComplete:
 
 @command("completion", "Print a shell completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell):
+def completion(shell: str) -> Answer:
     """Print a script that lets SHELL complete commands, options, option values, and file names.
 
     \b
@@ -41,12 +43,12 @@ def completion(shell):
     fish, once:  tiedtools completion fish >~/.config/fish/completions/tiedtools.fish
     """
     group = click.get_current_context().find_root().command
-    return Answer(get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")
+    return Answer(get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")  # type: ignore[misc]
 
 
 @command("warmup", "Compile the kernels of commands into the cache.")
 @click.argument("commands", nargs=-1, metavar="[COMMAND]...")
-def warmup(commands):
+def warmup(commands: tuple[str, ...]) -> None:
     """Compile the kernels of each COMMAND into the cache, so that no later run waits, such as in a container image.
 
     A COMMAND is w2v, lm, lstm, rnnlm, or nmt, with its options in quotation marks if they need other kernels:
@@ -67,7 +69,7 @@ def warmup(commands):
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.base.messages import log
 
-    def run(*arguments):
+    def run(*arguments: str) -> None:
         line, command_line = "", [sys.executable, "-m", "tiedtools", *arguments]
         with subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr or ():

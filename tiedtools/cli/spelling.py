@@ -13,7 +13,7 @@ SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
 }
 
 
-def as_typed(name, value):
+def as_typed(name: str, value: Any) -> str:
     """Return an option of SHORTCUTS and its value as typed on the command line."""
     option = name.replace("_", "-")
     return f"--{'no-' if value is False else ''}{option}{'' if isinstance(value, bool) else f' {value}'}"
@@ -29,11 +29,11 @@ PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias"
 OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
 
 
-def spelled(message, command):
+def spelled(message: str, command: Any) -> str:
     """Return `message` with backticked names of the click command's parameters replaced by their options."""
     names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
 
-    def translate(match):
+    def translate(match: re.Match[str]) -> str:
         name, value = match[1], match[2] and match[2].strip("'")
         if name not in names and name not in OF_OTHERS:
             return (TYPED | PHRASES).get((name, value), match[0])
@@ -42,13 +42,13 @@ def spelled(message, command):
     return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
 
 
-def as_option(name, value=None, option=None):
+def as_option(name: str, value: Any = None, option: str | None = None) -> str:
     """Return a setting as typed, with its value unless that is None; `option`: its option if it has another name."""
     option_name = option or f"--{name.replace('_', '-')}"
     return option_name if value is None else f"{option_name} {value}"
 
 
-def as_options(settings):
+def as_options(settings: dict[str, Any]) -> str:
     """Return settings, a dict by name, as typed on the command line."""
     options = []
     for name, value in settings.items():

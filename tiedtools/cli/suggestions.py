@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 
 # Suggestion -> other names for it. A sentence is shown unchanged.
 COMMANDS = {
@@ -58,7 +59,7 @@ OPTIONS = {
 }
 
 
-def hint(typed, names, table):
+def hint(typed: str, names: Iterable[str], table: dict[str, str]) -> str:
     """Return " " and a sentence that suggests one of `names` (without dashes) for an unknown name, or ""."""
     dashes, name = "--" * typed.startswith("-"), re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
     name = name.lower().replace("_", "-")

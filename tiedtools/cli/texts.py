@@ -1,5 +1,8 @@
 """Prepare texts: `tokenize`, `vocab`, `phrases`, `segment`, and `data`."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import click
 
 from tiedtools.base.settings import Tokenization
@@ -28,7 +31,7 @@ from tiedtools.text.phrases import Phrases
 @together(*options_of(Tokenization), field_option, errors_option)
 @option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
 @option("output", default="-", help="Output file; - is standard output.")
-def tokenize(texts, field, errors, threads, **rules):
+def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:
     """Write the words of TEXT, separated by spaces, in the lines of TEXT.
 
     Words are those of Unicode (UAX #29), in NFC: don't, l'homme, 3.14, foo_bar, example.com, and U.S.A are words, and
@@ -51,7 +54,7 @@ def tokenize(texts, field, errors, threads, **rules):
 @together(*TEXT_OPTIONS)
 @option("output", also="save-vocab", default="-", help="Output file; - is standard output.")
 @json_option("Write one JSON object instead of lines.")
-def vocab(texts, min_count, max_vocab, errors, **raw):
+def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, **raw: Any) -> Iterator[Answer]:
     """Count the words of TEXT and write the vocabulary in word2vec.c's format: `word count` per line, sorted by count.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
@@ -90,7 +93,9 @@ def vocab(texts, min_count, max_vocab, errors, **raw):
     errors_option,
 )
 @click.pass_context
-def phrases(ctx, texts, load, save, debug, errors, **_):
+def phrases(
+    ctx: click.Context, texts: list[str], load: str | None, save: str | None, debug: int, errors: str, **_: Any
+) -> Answer:
     """Learn the phrases of TEXT, and write TEXT with the words of each phrase joined, such as new_york.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
@@ -129,7 +134,10 @@ def phrases(ctx, texts, load, save, debug, errors, **_):
 @option("output", default="-", help="Output file; - is standard output.")
 @seed_option
 @errors_option
-def segment(text, morphs, syllables, chars, load, save, language, separator, types, seed, errors):
+def segment(
+    text: str, morphs: bool, syllables: bool, chars: bool, load: str | None, save: str | None, language: str,
+    separator: str, types: bool, seed: int, errors: str,
+) -> Iterator[Answer]:  # fmt: skip
     """Split the words of TEXT into morphs, syllables, or characters.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. Each line of TEXT is a line of
@@ -179,14 +187,14 @@ def segment(text, morphs, syllables, chars, load, save, language, separator, typ
                 if saved:
                     morfessor.write(saved, analyses)
             else:
-                analyses = morfessor.read(load)
+                analyses = morfessor.read(load)  # type: ignore[arg-type]
             split = morfessor.Lexicon.of(analyses).segment
         for line in subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text)):
             yield Answer(line)
 
 
 @click.group(short_help="Download and locate public test sets and texts.")
-def data():
+def data() -> None:
     """Download and locate public test sets and texts.
 
     Sets are searched for in --data, in TIEDTOOLS_DATA, and among the downloads in TIEDTOOLS_CACHE (default: a tiedtools
@@ -194,7 +202,7 @@ def data():
     """
 
 
-def complete(ctx, parameter, incomplete):
+def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of sets and groups that start with `incomplete`, for shell completion."""
     from tiedtools.text.datasets import DATASETS, groups
 
@@ -210,7 +218,7 @@ NAMES = (
 @command("get", None, data, epilog=NAMES)
 @names_argument
 @option("to", type=click.Path(file_okay=False), help="Save to this folder, as GROUP/FILE, instead of the cache.")
-def get(names, to):
+def get(names: tuple[str, ...], to: str | None) -> Iterator[Answer]:
     """Download data sets, verify their SHA-256, unpack them if packed, and print their paths.
 
     Files that exist unchanged are not downloaded again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the sources;
@@ -225,7 +233,7 @@ def get(names, to):
 @command("list", "List the data sets and their locations.", data)
 @data_option
 @json_option("Print one JSON object, which includes URL and SHA-256.")
-def list_sets(data):
+def list_sets(data: str | None) -> Answer:
     """List the data sets, tab-separated: name, GROUP/FILE, download size in bytes, license, and local path or `-`.
 
     The license is given to the best of our knowledge; verify it before use.
@@ -246,7 +254,7 @@ def list_sets(data):
 @command("path", None, data, epilog=NAMES)
 @names_argument
 @data_option
-def path(names, data):
+def path(names: tuple[str, ...], data: str | None) -> Answer:
     """Print the paths of data sets, one per line."""
     from tiedtools.text import datasets
 

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,12 +17,12 @@ from tiedtools.runs.settings import Files
 FILES = {field.name for field in dataclasses.fields(Files)}
 
 
-def texts_of(ctx):
+def texts_of(ctx: click.Context) -> list[str]:
     """Return the paths of the training texts."""
     return [*ctx.params["texts"], *ctx.params["train"]] or ["-"]
 
 
-def begin(ctx):
+def begin(ctx: click.Context) -> None:
     """Set the level of messages from --debug, and choose a name for the output if the user did not."""
     show_messages(logging.INFO if ctx.params["debug"] else logging.WARNING)
     options, command = ctx.params, ctx.command.name
@@ -37,7 +38,7 @@ def begin(ctx):
         ctx.meta["note"] = logging.INFO, "the model itself will not be kept; --save-model FILE keeps it"
 
 
-def free_name(ctx):
+def free_name(ctx: click.Context) -> str | None:
     """Return an unused name for the output in the current folder, derived from the first text."""
     from tiedtools.files.output import split_compression
 
@@ -50,13 +51,13 @@ def free_name(ctx):
     return next(name for name in names if not os.path.lexists(name))
 
 
-def settings_of(ctx):
+def settings_of(ctx: click.Context) -> dict[str, Any]:
     """Return the settings on the command line, a dict by their names in Python."""
     explicit_names, settings, options_of = explicit(ctx), {}, {}
     for option in ctx.command.params:
         setting = getattr(option, "setting", None)
         if setting and setting not in FILES and option.name in explicit_names:
-            settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])
+            settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])  # type: ignore[attr-defined]
             options_of.setdefault(setting, []).append(option.opts[0])
     for names in options_of.values():
         if len(names) > 1:
@@ -64,28 +65,28 @@ def settings_of(ctx):
     return settings
 
 
-def files_of(ctx, **changed):
+def files_of(ctx: click.Context, **changed: Any) -> dict[str, Any]:
     """Return the fields of Files set by options; `changed`: values of options that depend on other options."""
     values = ctx.params | changed
-    options = [option for option in ctx.command.params if getattr(option, "setting", None) in FILES]
+    options: list[Any] = [option for option in ctx.command.params if getattr(option, "setting", None) in FILES]
     return {o.setting: o.values.get(values[o.name], values[o.name]) for o in options if values[o.name] is not None}
 
 
-def texts_for(ctx):
+def texts_for(ctx: click.Context) -> dict[str, Any]:
     """Return the other texts of a language model, as keyword arguments of LanguageModel.trainer."""
     if ctx.params["valid"] is not None and "valid_share" in explicit(ctx):
         raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
     return {name: ctx.params[name] for name in ("valid", "test", "read_vocab", "no_memory_check")}
 
 
-def warn_idle(ctx, idle):
+def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
     """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
     for name in idle:
         if name in explicit(ctx):
             log.warning(f"{option_names(ctx)[name]} has no effect {idle[name]}")
 
 
-def train(ctx, trainer, report):
+def train(ctx: click.Context, trainer: Any, report: Any) -> Any:
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
     from tiedtools.runs.record import Record
 

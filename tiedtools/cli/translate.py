@@ -1,5 +1,7 @@
 """Use and evaluate translation models: `translate` and `bleu`."""
 
+from collections.abc import Iterator
+
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
@@ -22,8 +24,9 @@ from tiedtools.cli.options import errors_option, explicit, flag, json_option, op
 @raw_options
 @json_option("Print one JSON object per line or translation.")
 def translate(
-    path, text, beam, normalize, max_length, n_best, force, align, no_unk, batch, field, tokenize, errors
-):  # fmt: skip
+    path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
+    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, errors: str,
+) -> Iterator[Answer]:  # fmt: skip
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
     TEXT may be compressed; `-` or no argument reads standard input. Lines of similar length are translated together.
@@ -87,7 +90,7 @@ def translate(
 @flag("lowercase", "Ignore case.")
 @errors_option
 @json_option("Print a JSON object.")
-def bleu(references, hypothesis, tokenize, lowercase, errors):
+def bleu(references: tuple[str, ...], hypothesis: str, tokenize: str, lowercase: bool, errors: str) -> Answer:
     """Print the BLEU of the translations on standard input, line by line, against one or several REFERENCE files.
 
     The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:

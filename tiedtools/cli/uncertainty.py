@@ -1,6 +1,8 @@
 """Results over many training runs: `cosine`, `stability`, `shift`, and the answers of other commands for such files."""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,22 +13,25 @@ from tiedtools.cli.options import (
     option,
 )
 
+if TYPE_CHECKING:
+    from tiedtools.vectors.vectors import Vectors
+
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
 
 
-def brief(x, digits=2, sign=""):
+def brief(x: float | None, digits: int = 2, sign: str = "") -> str:
     """Format a number below 1 without its leading zero; None and NaN as `-`."""
     if x is None or math.isnan(x):
         return "-"
     return f"{x:{sign}.{digits}f}".replace("0.", ".", 1) if abs(x) < 1 else f"{x:{sign}.{digits}f}"
 
 
-def span(low, high, digits=2):
+def span(low: float, high: float, digits: int = 2) -> str:
     """Format an interval."""
     return "-" if math.isnan(low) else f"{brief(low, digits)} to {brief(high, digits)}"
 
 
-def aligned(rows, left=1):
+def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
     """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
     if not rows:
         return ""
@@ -37,7 +42,10 @@ def aligned(rows, left=1):
     return "".join("  ".join(line).rstrip() + "\n" for line in lines)
 
 
-def run_answers(size, paths, questions, top, limit, sums):
+def run_answers(
+    size: int, paths: list[str], questions: list[tuple[str, ...]], top: int, limit: Callable[..., tuple[Any, ...]],
+    sums: Callable[..., Any],
+) -> Answer:  # fmt: skip
     """Return the Answer of `nn` (size 1) and `analogy` (3) for files of runs.
 
     questions  tuples of words; limit: function (path, words) -> how many words may be answers, and other results
@@ -82,7 +90,9 @@ def run_answers(size, paths, questions, top, limit, sums):
     return Answer(aligned(lines, 2), objects, status)
 
 
-def similarity_answer(files, sets, case, bootstrap, seed, reading):
+def similarity_answer(
+    files: Sequence[str], sets: dict[str, Any], case: str, bootstrap: int, seed: int, reading: dict[str, Any]
+) -> Answer:
     """Return the Answer of `eval-sim` if a file holds runs."""
     import numpy as np
 
@@ -108,7 +118,7 @@ def similarity_answer(files, sets, case, bootstrap, seed, reading):
     return Answer(text, {**policy, "results": lines, "differences": differences})
 
 
-def each_run(file, reading):
+def each_run(file: str, reading: dict[str, Any]) -> "tuple[list[Vectors], list[Vectors]]":
     """Return the Vectors of each run of a file, and of its runs on the whole text; a vector file is one run."""
     from tiedtools.vectors.runs import Runs, is_runs
     from tiedtools.vectors.vectors import Vectors
@@ -119,7 +129,10 @@ def each_run(file, reading):
     return [Vectors(*run) for run in runs], [Vectors(*run) for run in runs.on_whole_text]
 
 
-def analogy_answer(files, name, path, method, restrict, case, reading):
+def analogy_answer(
+    files: Sequence[str], name: str, path: Any, method: str | None, restrict: int | None, case: str,
+    reading: dict[str, Any],
+) -> Answer:  # fmt: skip
     """Return the Answer of `eval-analogy` if a file holds runs."""
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
@@ -145,7 +158,7 @@ def analogy_answer(files, name, path, method, restrict, case, reading):
     return Answer(table(columns, lines), {"set": name, "case": case, "interval": INTERVAL, "results": lines})
 
 
-def comparison_answer(a, b, limit, top, seed, reading):
+def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: dict[str, Any]) -> Answer:
     """Return the Answer of `compare` if a file holds runs: run k of one is compared with run k of the other."""
     import itertools
 
@@ -173,7 +186,7 @@ def comparison_answer(a, b, limit, top, seed, reading):
 @click.argument("terms", nargs=-1, required=True, metavar="A B [A B]...")
 @option("with", "other", metavar="RUNS", help="Second file of runs; the difference of its cosines is printed, too.")
 @json_option("Print one JSON object instead of a table.")
-def cosine(files, terms, other):
+def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     """Print the mean cosine of A and B over the runs of RUNS, and its 95% interval.
 
     A and B are words, or sums of words in quotes, such as "man - woman", an axis: the sum of the unit-length vectors
@@ -202,7 +215,7 @@ def cosine(files, terms, other):
             signed = [[(index[word], sign) for word, sign in pairs] for pairs in sums]
             values[path, a, b] = cosine_of(runs, *signed), cosine_of(runs.on_whole_text, *signed)
             mean, low, high, n = estimate(*values[path, a, b])
-            rows.append(dict(a=a, b=b, cosine=mean, low=low, high=high, runs=n, file=path))
+            rows.append(dict[str, Any](a=a, b=b, cosine=mean, low=low, high=high, runs=n, file=path))
     if other:
         for a, b in zip(terms[::2], terms[1::2]):
             (one, one_whole), (two, two_whole) = values[files, a, b], values[other, a, b]
@@ -225,7 +238,9 @@ def cosine(files, terms, other):
 @integer("seed", 1, "Random seed of the sample.", least=0, metavar=None)
 @option("plot", metavar="FILE", help="Also plot the share of each word drawn by its rank, as .png or .svg.")
 @json_option("Print one JSON object instead of a table.")
-def stability(path, words, top, sample, below, seed, plot):
+def stability(
+    path: str, words: tuple[str, ...], top: int, sample: int, below: float | None, seed: int, plot: str | None
+) -> Answer:
     """Print the share of a word's nearest neighbors that two training runs have in common.
 
     RUNS is written by `tiedtools w2v --runs`. The share is the mean over all pairs of runs that have the word. Without

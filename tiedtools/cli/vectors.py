@@ -1,5 +1,8 @@
 """Files of word vectors: `convert`, `check`, and `pca`."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
@@ -43,8 +46,9 @@ from tiedtools.cli.options import (
 @errors_option
 @skip_bad_option
 def convert(
-    source, target, source_format, format, words, lower, spaces, top, normalize, dtype, quantize, errors, skip_bad
-):
+    source: str, target: str, source_format: str | None, format: str | None, words: str | None, lower: str | None,
+    spaces: str | None, top: int | None, normalize: bool, dtype: str, quantize: bool, errors: str, skip_bad: bool,
+) -> None:  # fmt: skip
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
@@ -102,7 +106,7 @@ def convert(
 @format_option
 @integer("examples", 3, "Maximum number of problems shown per kind.", also="n")
 @json_option("Print one JSON object instead of lines.")
-def check(files, format, examples):
+def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator[Answer]:
     """Check vector files for errors, reported as `FILE:LINE: problem` or `FILE: row ROW: problem`.
 
     Problems detected: a header that contradicts the rest, duplicate words, words with whitespace of any kind, control
@@ -151,7 +155,7 @@ def check(files, format, examples):
 @option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
 @reading_options
 @json_option("Print one JSON object with the whole curves.")
-def pca(files, components, plot, **reading):
+def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: Any) -> Answer:
     """Print how many principal components retain 50, 75, 90, 95, and 99% of the variance of word vectors.
 
     VECTORS is a vector file, `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out. Words are

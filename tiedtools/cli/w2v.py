@@ -1,5 +1,7 @@
 """`tiedtools w2v`: train word vectors."""
 
+from typing import Any
+
 import click
 
 from tiedtools.base.settings import SIDES, Reading
@@ -98,7 +100,7 @@ CHANGED = dict(
 @texts_argument
 @sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
-def command(ctx, **options):
+def command(ctx: click.Context, **options: Any) -> None:
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
@@ -148,13 +150,13 @@ def command(ctx, **options):
     if mpi:
         parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
         if mpi.rank:
-            files = {name: files[name] for name in ("write", "binary") if name in files}
+            files = {name: value for name, value in files.items() if name in ("write", "binary")}
     else:
         warn_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
     train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))
 
 
-def train_time_slices(ctx, settings, several):
+def train_time_slices(ctx: click.Context, settings: dict[str, Any], several: dict[str, Any]) -> None:
     """Train the slices in the texts of `w2v --slices`."""
     from tiedtools.api.slices import train_slices
 

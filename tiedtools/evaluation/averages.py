@@ -21,7 +21,7 @@ REPEAT = None
 
 
 def mean_probabilities(
-    model: Any, lexicon: "Lexicon", path: Any, words: Iterable[str], errors: str = "strict"
+    model: Any, lexicon: "Lexicon", path: Any, words: Iterable[Any], errors: str = "strict"
 ) -> dict[str, tuple[float, float]]:
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
