@@ -10,7 +10,7 @@ A set of pairs, such as BATS, asks for the second word of each pair by the mean 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from tiedtools.text.sources import numbered_lines
 from tiedtools.vectors.analogies import solve
 from tiedtools.vectors.neighbors import Candidates
 from tiedtools.vectors.norms import unit
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 METHODS = ("add", "mul", "both", "avg")
 BATS_TYPES = "inflectional", "derivational", "encyclopedic", "lexicographic"  # names of sections begin with I, D, E, L
@@ -81,9 +79,8 @@ def read_set(path: Any) -> AnalogySet:
 
 
 def answer(
-    vectors: "Vectors", analogy_set: AnalogySet, method: str = "add", restrict: int | None = None,
-    case: str = "fallback",
-) -> Answered:  # fmt: skip
+    vectors: Vectors, analogy_set: AnalogySet, method: str = "add", restrict: int | None = None, case: str = "fallback"
+) -> Answered:
     """Answer an AnalogySet with `vectors`; return Answered.
 
     restrict  use only the first `restrict` words, in questions and as answers (None: all)

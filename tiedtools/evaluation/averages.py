@@ -5,23 +5,20 @@ Used for the probability of `<unk>` (Inan et al. 2017, section 6.3) and of repea
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.lexicon import NEWLINE, pieces
+from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, pieces
 from tiedtools.evaluation.perplexity import score
 from tiedtools.text.vocab import END
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
 
 REPEAT = None
 
 
 def mean_probabilities(
-    model: Any, lexicon: "Lexicon", path: Any, words: Iterable[Any], errors: str = "strict"
+    model: Any, lexicon: Lexicon, path: Any, words: Iterable[Any], errors: str = "strict"
 ) -> dict[str, tuple[float, float]]:
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 

@@ -4,7 +4,7 @@ Shapes: V words, E dimensions, which may differ between the two sets.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from tiedtools.vectors import norms
 from tiedtools.vectors.edit import only
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
 BLOCK = 1 << 22  # numbers in a block of rows or cosines
@@ -25,7 +23,7 @@ QUERIES = 1000  # maximum number of words whose neighbors are compared
 NULL = 1e-6  # singular values below this fraction of the largest are float32 rounding errors
 
 
-def in_common(one: "Vectors", two: "Vectors") -> "list[Vectors]":
+def in_common(one: Vectors, two: Vectors) -> list[Vectors]:
     """Restrict two Vectors to their common words, in the order of the first.
 
     Raises TiedtoolsError if they have fewer than two words in common.
@@ -136,7 +134,7 @@ def products(one: Any, two: Any) -> Any:
     return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in norms.blocks(one))
 
 
-def shared_neighbors(one: "Vectors", two: "Vectors", queries: Sequence[str], top: int = 10) -> dict[str, Any]:
+def shared_neighbors(one: Vectors, two: Vectors, queries: Sequence[str], top: int = 10) -> dict[str, Any]:
     """Measure the overlap of the `top` nearest neighbors of the words `queries` in two Vectors of the same words.
 
     Returns a dict of share, the mean proportion of neighbors in common, and jaccard, the mean Jaccard index. Each is a
@@ -153,7 +151,7 @@ def shared_neighbors(one: "Vectors", two: "Vectors", queries: Sequence[str], top
     return overlaps
 
 
-def compare(one: "Vectors", two: "Vectors", limit: int = 10_000, top: int = 10, seed: int = 1) -> dict[str, Any]:
+def compare(one: Vectors, two: Vectors, limit: int = 10_000, top: int = 10, seed: int = 1) -> dict[str, Any]:
     """Compute all measures for two Vectors: rho on at most `limit` words, neighbors of at most QUERIES of these words.
 
     Returns a dict. Raises TiedtoolsError if they have fewer than two words in common.

@@ -4,15 +4,12 @@ Shapes: V words, E dimensions.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.norms import blocks, unit
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -38,7 +35,7 @@ def components_for(retained: np.ndarray, shares: Sequence[float] = SHARES) -> li
 
 
 def word_map(
-    vectors: "Vectors", rows: Sequence[int] | np.ndarray, method: str = "pca", seed: int = 1
+    vectors: Vectors, rows: Sequence[int] | np.ndarray, method: str = "pca", seed: int = 1
 ) -> tuple[np.ndarray, Sequence[str]]:
     """Project the unit-length vectors of R words to points (R, 2); return the points and the names of the two axes.
 

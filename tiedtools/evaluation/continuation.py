@@ -2,20 +2,18 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.perplexity import reject_nan, score
+from tiedtools.network.step import State
 from tiedtools.training.scoring import TIME
 from tiedtools.vectors.neighbors import largest
 
-if TYPE_CHECKING:
-    from tiedtools.network.step import State
 
-
-def read(model: Any, ids: Sequence[int] | np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
+def read(model: Any, ids: Sequence[int] | np.ndarray, state: State) -> tuple[np.ndarray, State]:
     """Read `ids` (at least one); return the next word's log probabilities, float64 [V], and the state after `ids`.
 
     The state has batch size 1. Raises TiedtoolsError if the model outputs NaN.

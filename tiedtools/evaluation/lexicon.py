@@ -6,7 +6,7 @@ Words are Python strings here, since some commands print them; `text.encoding` r
 import itertools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import Decoder, blocks, byte_lines, counted, open_source, shown
-from tiedtools.text.vocab import END, UNK
-
-if TYPE_CHECKING:
-    from tiedtools.text.vocab import Vocab
+from tiedtools.text.vocab import END, UNK, Vocab
 
 OOV = -1
 START = "<s>"
@@ -37,7 +34,7 @@ class Lexicon:
     marked  whether the warning about `<s>` and `</s>` in the text has been logged
     """
 
-    def __init__(self, vocab: "Vocab") -> None:
+    def __init__(self, vocab: Vocab) -> None:
         self.words = vocab.words
         self.index = {word: k for k, word in enumerate(vocab.words) if k}
         self.index[NEWLINE] = 0

@@ -4,21 +4,18 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.analogysets import wilson
-from tiedtools.evaluation.lexicon import raw_lines
+from tiedtools.evaluation.lexicon import Lexicon, raw_lines
 from tiedtools.evaluation.nbest import rescore
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sentences import words_of
 from tiedtools.text.sources import is_path, name_of, shown
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
 
 COLUMNS = ["paradigm", "pairs", "ties", "unknown", "accuracy", "low", "high", "accuracy_unknown"]
 MOST_UNKNOWN = 0.1  # largest proportion of pairs with unknown words for a comparison
@@ -61,7 +58,7 @@ def read_pairs(source: Any, errors: str = "strict") -> Iterator[Pair]:
 
 
 def compare(
-    model: Any, lexicon: "Lexicon", pairs: Iterable[Pair], batch: int = 64, oov_logprob: float = -5.0
+    model: Any, lexicon: Lexicon, pairs: Iterable[Pair], batch: int = 64, oov_logprob: float = -5.0
 ) -> list[dict[str, Any]]:
     """Return a dict for each paradigm, with the keys COLUMNS, and one for their mean.
 

@@ -2,20 +2,17 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tiedtools.evaluation.lexicon import NEWLINE
+from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
 from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score_lines
 from tiedtools.evaluation.rnnlmtest import OOV_NBEST
 
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
-
 
 def rescore(
-    model: Any, lexicon: "Lexicon", hypotheses: Iterable[tuple[Any, list[str]]], batch: int = BATCH,
+    model: Any, lexicon: Lexicon, hypotheses: Iterable[tuple[Any, list[str]]], batch: int = BATCH,
     oov_logprob: float = OOV_NBEST,
 ) -> Iterator[float]:  # fmt: skip
     """Yield the base-10 log probability of each hypothesis, line end included, in order.

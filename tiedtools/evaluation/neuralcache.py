@@ -8,18 +8,16 @@ empty, P = P_model. The model itself does not change.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.settings import Range, checked
 from tiedtools.kernels.output.neuralcache import KEYS, NONE, ROWS, add_scores
 from tiedtools.network.buffers import Buffers
+from tiedtools.network.step import State
 from tiedtools.network.threads import exclusive
 from tiedtools.training.scoring import TIME
-
-if TYPE_CHECKING:
-    from tiedtools.network.step import State
 
 OPEN = Range(0, 1, min_open=True, max_open=True)
 
@@ -52,10 +50,10 @@ class Cached:
         self.parts = len(model.start(1))
         self.buffers = Buffers(model.params.dtype)
 
-    def start(self, batch: int) -> "State":
+    def start(self, batch: int) -> State:
         return *self.model.start(batch), np.zeros((0, batch), np.int32)
 
-    def extended(self, state: "State", ids: np.ndarray, x: np.ndarray) -> "State":
+    def extended(self, state: State, ids: np.ndarray, x: np.ndarray) -> State:
         """Return the cache (words, *keys) after reading ids [T, B]: at least the last N + T steps.
 
         x  h after each of the ids, [T, B, n]
@@ -69,7 +67,7 @@ class Cached:
         return np.concatenate([words, ids])[-sum(map(len, keys)) :], *keys
 
     @exclusive
-    def score(self, ids: np.ndarray, targets: np.ndarray, state: "State", **options: Any) -> "tuple[np.ndarray, State]":
+    def score(self, ids: np.ndarray, targets: np.ndarray, state: State, **options: Any) -> tuple[np.ndarray, State]:
         """Score as in fit.py. Only words that have been read enter the cache, not `targets`."""
         logprobs, after, x = self.model.score(ids, targets, state[: self.parts], outputs=True, **options)
         words, *keys = cache = self.extended(state, ids, x)
@@ -87,7 +85,7 @@ class Cached:
         return np.where((targets >= 0) & (peak > NONE), mixed, logprobs), (*after, *cache)
 
     @exclusive
-    def predict(self, ids: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
+    def predict(self, ids: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """Return log probabilities, float64 [B, V], of the words that follow ids, int32 [T, B], and the state there."""
         logprobs, after, x = self.model.predict(ids, state[: self.parts], outputs=True)
         words, *keys = cache = self.extended(state, ids, x)

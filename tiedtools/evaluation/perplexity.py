@@ -9,21 +9,18 @@ import itertools
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import finite, in_digits, perplexity
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, pieces
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, Lexicon, pieces
+from tiedtools.network.step import State
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.network.step import State
 
 BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
@@ -37,7 +34,7 @@ class Piece(NamedTuple):
     logprobs: np.ndarray  # float64 [n], natural logarithms; -inf for words that cannot be scored
 
 
-def score(model: Any, ids: np.ndarray, targets: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
+def score(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
     """Score as scoring.score does. Raises TiedtoolsError if the model outputs NaN."""
     logprobs, state = scoring.score(model, ids, targets, state)
     return reject_nan(logprobs), state
@@ -53,7 +50,7 @@ def reject_nan(logprobs: np.ndarray) -> np.ndarray:
 class Stream:
     """Scores a text in pieces; the state, of batch size 1, carries over from `state` or the initial state."""
 
-    def __init__(self, model: Any, state: "State | None" = None, measure: Callable[..., Any] = score) -> None:
+    def __init__(self, model: Any, state: State | None = None, measure: Callable[..., Any] = score) -> None:
         self.model, self.state, self.last, self.measure = model, state or model.start(1), 0, measure
 
     def score(self, ids: Any) -> np.ndarray:
@@ -65,7 +62,7 @@ class Stream:
 
 
 def score_lines(
-    model: Any, lines: Sequence[np.ndarray], state: "State | None" = None, batch: int = BATCH,
+    model: Any, lines: Sequence[np.ndarray], state: State | None = None, batch: int = BATCH,
     measure: Callable[..., Any] = score,
 ) -> list[np.ndarray]:  # fmt: skip
     """Score lines independently: list of n int arrays of IDs -> list of n float64 arrays of log probabilities.
@@ -121,7 +118,7 @@ class Lines:
 
 
 def score_text(
-    model: Any, lexicon: "Lexicon", path: Any, errors: str = "strict", independent: bool = False, batch: Any = None,
+    model: Any, lexicon: Lexicon, path: Any, errors: str = "strict", independent: bool = False, batch: Any = None,
     words: Iterable[list[str]] | None = None, measure: Callable[..., Any] = score,
 ) -> Iterator[Piece]:  # fmt: skip
     """Score the text at `path` and yield it as Pieces. Memory use does not grow with the text.
@@ -240,7 +237,7 @@ class Totals:
         return text
 
 
-def line_as_text(line: Piece, lexicon: "Lexicon", source: str, carried: bool, every_word: bool) -> str:
+def line_as_text(line: Piece, lexicon: Lexicon, source: str, carried: bool, every_word: bool) -> str:
     """Format a scored line as `ngram -ppl -debug 1` does; with `every_word`, as -debug 2 does.
 
     source   kind of model, printed where SRILM prints the order of the n-gram, such as `3gram`
@@ -263,7 +260,7 @@ def line_as_text(line: Piece, lexicon: "Lexicon", source: str, carried: bool, ev
     return "".join([*text, totals.as_text(sentence=True), "\n"])
 
 
-def line_as_dict(line: Piece, line_number: int, lexicon: "Lexicon", every_word: bool) -> dict[str, Any]:
+def line_as_dict(line: Piece, line_number: int, lexicon: Lexicon, every_word: bool) -> dict[str, Any]:
     """Return a scored line as a dict for JSON; `tokens` has each word as written and its log10 probability or None."""
     totals = Totals(lexicon.unk)
     totals.add(line)

@@ -5,16 +5,14 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
+from tiedtools.evaluation.similarity import Judged, SimilaritySet
 from tiedtools.files.output import open_output
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.similarity import Judged, SimilaritySet
 
 FORMATS = ("png", "svg")
 STYLE = {
@@ -235,7 +233,7 @@ def words(
 
 
 def similarity(
-    axes: Any, pairs: "SimilaritySet", judged: "Judged", line: dict[str, Any], named: Sequence[int] = ()
+    axes: Any, pairs: SimilaritySet, judged: Judged, line: dict[str, Any], named: Sequence[int] = ()
 ) -> None:
     """Plot the cosines of a similarity set's pairs against human scores.
 

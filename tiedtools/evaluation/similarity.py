@@ -10,7 +10,7 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.pairfiles import read_pairs
 from tiedtools.text.sources import is_path
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 INTERVAL = 0.95
 Z = 1.959964  # half-width of INTERVAL in standard errors, for a normal distribution
@@ -74,7 +72,7 @@ def find_row(index: Mapping[str, int], word: str, case: str) -> int:
 
 
 def judge(
-    vectors: "Vectors", similarity_set: SimilaritySet, oov: str = "skip", case: str = "fallback", compose: Any = None
+    vectors: Vectors, similarity_set: SimilaritySet, oov: str = "skip", case: str = "fallback", compose: Any = None
 ) -> Judged:
     """Compute the cosine of each pair of a SimilaritySet, 0 for zero vectors; return Judged.
 

@@ -6,19 +6,15 @@ surprisal = -log p(w | words before)    entropy = - sum over v of p(v) log p(v) 
 import collections
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, raw_lines, refuse_empty
-from tiedtools.evaluation.perplexity import by_line, reject_nan, score, score_text
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, raw_lines, refuse_empty
+from tiedtools.evaluation.perplexity import Piece, by_line, reject_nan, score, score_text
+from tiedtools.network.step import State
 from tiedtools.text.sentences import WORD
 from tiedtools.text.vocab import END
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.evaluation.perplexity import Piece
-    from tiedtools.network.step import State
 
 UNITS = {"bits": math.log(2), "nats": 1.0}
 WORDS = 1 << 10  # words scored at a time
@@ -31,7 +27,7 @@ def columns(unit: str) -> list[str]:
     return [name.format(unit) for name in COLUMNS]
 
 
-def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: "State") -> "tuple[np.ndarray, State]":
+def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
     """Score as perplexity.score, but return log probability, entropy (nats), and rank of each target, [T, B, 3]."""
     values = np.empty((*ids.shape, 3))
     values[..., 0], after = score(model, ids, targets, state)
@@ -43,9 +39,9 @@ def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: "State") ->
 
 
 def surprisals(
-    model: Any, lexicon: "Lexicon", path: Any, errors: str = "strict", independent: bool = False,
+    model: Any, lexicon: Lexicon, path: Any, errors: str = "strict", independent: bool = False,
     batch: int | None = None, unit: str = "bits", mark: str = "@@",
-) -> "Iterator[tuple[Piece, list[dict[str, Any]]]]":  # fmt: skip
+) -> Iterator[tuple[Piece, list[dict[str, Any]]]]:  # fmt: skip
     """Yield (Piece, rows) for each line of a text; arguments as for perplexity.score_text, whose scores these are.
 
     The Piece has log probabilities in nats. The rows are dicts with the keys `columns` for each word and the line end:
@@ -80,7 +76,7 @@ def surprisals(
         yield line._replace(logprobs=line.logprobs[:, 0]), rows
 
 
-def table(number: int, line: "Piece", spans: list[tuple[int, int]], unit: str, mark: str) -> Iterator[dict[str, Any]]:
+def table(number: int, line: Piece, spans: list[tuple[int, int]], unit: str, mark: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a line, a Piece of values from `measure`, whose tokens have these spans."""
     first = position = 0
     last, names, nats = len(spans) - 1, columns(unit), UNITS[unit]

@@ -3,19 +3,16 @@
 import dataclasses
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.counting import count
+from tiedtools.text.counting import WordTable, count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, log_dropped, select
-
-if TYPE_CHECKING:
-    from tiedtools.text.counting import WordTable
 
 NO_WORD = " "  # cannot occur in a text
 
@@ -116,7 +113,7 @@ class LmText:
         setattr(self, field, new_ids)
 
 
-def read_ids(paths: Sequence[Any], errors: str, vocab: Vocab | None, unk: str | None) -> "tuple[np.ndarray, WordTable]":
+def read_ids(paths: Sequence[Any], errors: str, vocab: Vocab | None, unk: str | None) -> tuple[np.ndarray, WordTable]:
     """Read a text into memory; return (int32 IDs, WordTable). Arguments as for counting.count."""
     keep = io.BytesIO()
     table, _ = count(paths, errors, vocab, keep, unk)

@@ -1,22 +1,19 @@
 """Merge the word counts of ranks, each of its share of a text, into the vocabulary of the whole text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.counting import count
-
-if TYPE_CHECKING:
-    from tiedtools.text.counting import WordTable
-    from tiedtools.text.vocab import Vocab
+from tiedtools.text.counting import WordTable, count
+from tiedtools.text.vocab import Vocab
 
 WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers
 TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
 
 
-def merge(table: "WordTable", ranks: Any) -> None:
+def merge(table: WordTable, ranks: Any) -> None:
     """Merge the WordTables of all ranks into rank 0's table, in a binary tree: rank r receives from r + 1, r + 2, ...
 
     Rank 0's table becomes the table that a single process would build from the shares in order. The words of a
@@ -40,7 +37,7 @@ def merge(table: "WordTable", ranks: Any) -> None:
         step *= 2
 
 
-def common_vocab(table: "WordTable", ranks: Any, min_count: int, max_vocab: int | None) -> "tuple[Vocab, np.ndarray]":
+def common_vocab(table: WordTable, ranks: Any, min_count: int, max_vocab: int | None) -> tuple[Vocab, np.ndarray]:
     """Return the Vocab of all ranks, selected by rank 0, and the map from the word numbers of this rank's WordTable.
 
     The map is as in WordTable.vocab: int32, -1 for dropped words.
@@ -58,7 +55,7 @@ def common_vocab(table: "WordTable", ranks: Any, min_count: int, max_vocab: int 
 
 def count_shares(
     paths: Sequence[Any], ranks: Any, errors: str = "strict", threads: int | None = None
-) -> "tuple[WordTable, int] | None":
+) -> tuple[WordTable, int] | None:
     """Count the words of a text of which `paths` is this rank's share; `ranks` as for `merge`.
 
     Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on other ranks.

@@ -4,7 +4,7 @@ import itertools
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from tiedtools.kernels.text import phrases as kernels
 from tiedtools.text.counting import count, map_zeros
 from tiedtools.text.encoding import full
 from tiedtools.text.sources import counted
-
-if TYPE_CHECKING:
-    from tiedtools.text.phrases import Phrases
 
 BLOCK = 1 << 18  # IDs written at a time
 SAMPLE = 64  # the number of different pairs is estimated from this fraction of them
@@ -41,7 +38,7 @@ class PhraseText:
         """Return the IDs of words, int32 [n], which are new words of the text if necessary."""
         return self.table.add(" ".join([*words, ""]).encode())
 
-    def find(self, settings: "Phrases", threshold: float) -> list[tuple[tuple[str, ...], float, int]]:
+    def find(self, settings: Any, threshold: float) -> list[tuple[tuple[str, ...], float, int]]:
         """Count words and pairs; return those above the threshold in the form of phrases.Phrase, by first occurrence.
 
         settings  phrases.Phrases

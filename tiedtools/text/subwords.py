@@ -1,21 +1,19 @@
 """Segment words into morphs, syllables, or characters, and list the subwords of a vocabulary."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.base.settings import one_of
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.text import morphs
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines, shown
 from tiedtools.text.syllables import Syllables
 from tiedtools.text.vocab import END, UNK
-
-if TYPE_CHECKING:
-    from tiedtools.files.modelfile import Arrays
 
 KINDS = "morphs", "syllables", "chars"
 PADDING = ""
@@ -114,7 +112,7 @@ class Subwords:
             row[: len(ids)] = ids
         return table
 
-    def state(self) -> "tuple[dict[str, Any], Arrays]":
+    def state(self) -> tuple[dict[str, Any], Arrays]:
         """Return what a model file stores in addition to the words: (JSON-serializable dict, dict: name -> array)."""
         header, arrays = {"kind": self.kind, "atomic_unk": self.atomic_unk, "units": len(self.units)}, {}
         vocabulary = set(self.words)
@@ -130,7 +128,7 @@ class Subwords:
         return header, arrays
 
     @classmethod
-    def from_state(cls, header: dict[str, Any], arrays: "Arrays", words: list[str]) -> "Subwords":
+    def from_state(cls, header: dict[str, Any], arrays: Arrays, words: list[str]) -> "Subwords":
         """Restore what `state` returned, for the same words. Raises KeyError, TypeError, or ValueError if corrupt."""
         kind, segmenter = header["kind"], Characters()
         if "morphs" in arrays:

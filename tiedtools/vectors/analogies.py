@@ -7,18 +7,17 @@ The three words of a question are excluded from its answers. Shapes: Q questions
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors.neighbors import Candidates
 
 METHODS = ("add", "mul")
 EPSILON = 0.001
 
 
-def analogies(candidates: "Candidates", questions: Sequence[Any], top: int = 10, method: str = "add") -> list[Any]:
+def analogies(candidates: Candidates, questions: Sequence[Any], top: int = 10, method: str = "add") -> list[Any]:
     """Find the `top` best answers to each of `questions`, tuples of words (a, b, c), among the Candidates.
 
     Returns for each question a list of (word, score), best first, ties by row, or None if a word is unknown.
@@ -39,7 +38,7 @@ def analogies(candidates: "Candidates", questions: Sequence[Any], top: int = 10,
     return [answers.get(words) for words in questions]
 
 
-def solve(candidates: "Candidates", rows: np.ndarray, method: str = "add") -> np.ndarray:
+def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.ndarray:
     """Find the row of the best answer to each question, int64 [Q]; a fast `analogies` with top=1 for many questions.
 
     rows  rows of a, b, and c, int [Q, 3]

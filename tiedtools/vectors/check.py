@@ -5,7 +5,7 @@ import collections
 import contextlib
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from tiedtools.vectors.formats import NUMBER
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import ROW, Rows
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.streams import VectorReader
+from tiedtools.vectors.streams import VectorReader
 
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
 # Unicode whitespace that some readers treat as a field separator, invisible characters, and control characters.
@@ -105,7 +103,7 @@ class Check(Rows):
             self.add_numbers(numbers, ": row ", start + 1, padded[start : start + len(numbers)])
         self.add_words(words, ": row ", 1)
 
-    def recognize(self, reader: "VectorReader") -> bool:
+    def recognize(self, reader: VectorReader) -> bool:
         """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
         start = reader.rest
         if not start:

@@ -19,7 +19,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -27,15 +27,13 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, 
 from tiedtools.base.messages import log
 from tiedtools.files import npy
 from tiedtools.files.families import imported
+from tiedtools.files.modelfile import Arrays
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import streams
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import Rows
-
-if TYPE_CHECKING:
-    from tiedtools.files.modelfile import Arrays
 
 WORDS = ".words", ".vocab", ".txt"  # extensions of the word list of a matrix, in order of precedence
 SAFETENSORS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}  # NumPy has no bfloat16: read as raw bits
@@ -96,7 +94,7 @@ def read_safetensors(rows: Rows, format: str | None = None) -> None:
 
 def read_tensors(
     path: str, choose: Callable[[dict[str, list[int]]], list[str]], types: Mapping[str, str] = SAFETENSORS
-) -> "Arrays":
+) -> Arrays:
     """Memory-map tensors of a safetensors file, a dict: name -> array; bfloat16 is converted to float32.
 
     choose  function that returns the names of tensors, given {name: shape} of all

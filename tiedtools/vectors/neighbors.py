@@ -4,15 +4,12 @@ import collections
 import copy
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.vectors import norms
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
 
 FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
 SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores in a block, and numbers of vectors that are not converted
@@ -33,7 +30,7 @@ class Candidates:
     watch = staticmethod(lambda blocks, length: blocks)
 
     def __init__(
-        self, vectors: "Vectors", restrict: int | None = None, counts: np.ndarray | None = None, least: int = 0
+        self, vectors: Any, restrict: int | None = None, counts: np.ndarray | None = None, least: int = 0
     ) -> None:
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
@@ -41,7 +38,7 @@ class Candidates:
             vectors = type(vectors)(list(index), vectors.matrix[rows])
             counts = None if counts is None else counts[rows]
         self.vectors, self.counts, self.index = vectors, counts, vectors.index
-        self.others: Vectors | None = None
+        self.others: Any = None
         # Scaling the cosines avoids a normalized copy of the matrix. Scales are computed with the first cosines.
         self.scale = np.full(len(vectors), -1.0)[:restrict]
         if counts is not None:
@@ -50,11 +47,11 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.scale)
 
-    def knowing(self, vectors: "Vectors") -> "Candidates":
+    def knowing(self, vectors: Any) -> "Candidates":
         """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
         extended = copy.copy(self)
         rows = {word: len(self.vectors) + row for word, row in vectors.index.items()}
-        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)  # type: ignore[arg-type]
+        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)
         return extended
 
     def units(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -12,17 +12,15 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, brief, unreadable
 from tiedtools.files.output import open_output
 from tiedtools.vectors import matrixfiles
+from tiedtools.vectors.rows import Rows
 from tiedtools.vectors.streams import check_writable
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.rows import Rows
 
 UNKNOWN = "[UNK]"  # the token of words outside the vocabulary; its row, the last, is zero
 MATRICES = "embeddings", "embedding.weight"
@@ -36,7 +34,7 @@ def paths(folder: str) -> tuple[str, str]:
     return os.path.join(folder, "model.safetensors"), os.path.join(folder, "tokenizer.json")
 
 
-def read(rows: "Rows", format: str | None = None) -> None:
+def read(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a folder: the tokens as they are, without an unknown-word token whose vector is zero."""
     matrix_path, tokens_path = paths(rows.path)
     if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
