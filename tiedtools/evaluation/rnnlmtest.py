@@ -26,7 +26,7 @@ OOV_TEST, OOV_NBEST = -8, -5
 
 
 def test(
-    model: Any, path: str, write: Callable[[str], object], lm_prob: str | None = None, weight: float = 0.75,
+    model: Any, path: Any, write: Callable[[str], object], lm_prob: str | None = None, weight: float = 0.75,
     dynamic: float = 0.0, debug: int = 1, errors: str = "strict",
 ) -> None:  # fmt: skip
     """Print the log probability and perplexity of a text; the state carries over from line to line.

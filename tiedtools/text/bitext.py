@@ -52,7 +52,7 @@ class Bitext:
 
     @classmethod
     def read(
-        cls, source: Sequence[str], target: Sequence[str], valid_source: Sequence[str] | None = None,
+        cls, source: Sequence[Any], target: Sequence[Any], valid_source: Sequence[Any] | None = None,
         valid_target: Any = None, joint: bool = False, bpe: int | None = None, min_count: int = 1,
         max_vocab: int | None = None, errors: str = "strict",
     ) -> "Bitext":  # fmt: skip
@@ -122,7 +122,7 @@ def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: Segme
     return Pair(sides[0].encode(vocabs[0], segmenter), sides[1].encode(vocabs[-1], segmenter))
 
 
-def read_sides(source: Sequence[str], target: Sequence[str], errors: str) -> list[Side]:
+def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> list[Side]:
     """Read the source Side and the target Side of a text.
 
     Raises TiedtoolsError if their numbers of lines differ, or if a line contains `</s>`, which would end it.
