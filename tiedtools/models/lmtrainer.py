@@ -3,6 +3,7 @@
 from typing import Any
 
 from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, in_digits, log, perplexity
 from tiedtools.base.settings import LmReading
 from tiedtools.runs.trainer import Trainer
@@ -32,6 +33,11 @@ class LmTrainer(Trainer):
     def __init__(self, config, schedule, *texts_and_files, **options):
         super().__init__(config, *texts_and_files, **options)
         self.schedule = schedule
+
+    @staticmethod
+    def read_source(path):
+        """Return the Source in a file to continue from."""
+        raise Contradiction("`init_from` is for models of `tiedtools lm`; use `tiedtools rnnlm -rnnlm FILE`")
 
     def read(self):
         text = self.text = LmText.read(self.texts, **self.reading)
