@@ -13,8 +13,8 @@ from tiedtools.network.config import Composition
 from tiedtools.training.schedules import Training
 
 # Settings that determine names and shapes of parameters, and the subwords of words.
-SHAPE = "size hidden layers layer_widths cell depth tying linear_bias projection output_bias".split()
-SHAPE += [field.name for field in fields(Composition)]
+SHAPE = [field.name for field in fields(Composition)]
+SHAPE += "cell size hidden layers layer_widths depth tying linear_bias projection output_bias".split()
 
 
 def read_source(path: str) -> Source:

@@ -43,7 +43,7 @@ class LstmTrainer(LmTrainer):
         if source:
             require_same(source, config, SHAPE)
             if self.reading.get("read_vocab"):
-                raise Contradiction("`init_from` has a vocabulary: omit `read_vocab`, or add words by `grow`")
+                raise Contradiction("`init_from` does not work with `read_vocab`; omit one")
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
 
     @property
