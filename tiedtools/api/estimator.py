@@ -14,6 +14,8 @@ from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Callbacks, Progress
 from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
+from tiedtools.text.raw import as_trained, prepared
+from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
@@ -80,6 +82,11 @@ class Estimator:
         one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
         return vectors
+
+    def raw(self, source: Any, **how: Any) -> list[Any]:
+        """Return the texts of a source, tokenized like the training text if that was; see text.raw.prepared."""
+        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
+        return texts
 
     def save(self, path: Path) -> None:
         """Write the model to a file: parameters, vocabulary, and all settings; `load` reads it.

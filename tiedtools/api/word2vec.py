@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
@@ -56,6 +57,8 @@ class Word2Vec(Estimator):
         classes = checked("classes", classes, int, Range(0, 10**6))
         others = {"write": written(config), **others}
         continuation, resampling, run_files = files(others, Continuation, Resampling)
+        if continuation.init_from and not continuation.freeze and self.settings.get("lr") is None:
+            config = replace(config, lr=config.lr / 2)  # so that little of what was learned is lost; docs/results.md
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
         extra |= dict(continuation=continuation, align=align, resampling=resampling) | (parallel or {})

@@ -44,7 +44,7 @@ def identity(path: str, continuation: Continuation) -> dict[str, Any]:
     return dict(init=init, freeze=continuation.freeze, grow=continuation.grow)
 
 
-def log_start(source: Source, vocab: Vocab, counts: np.ndarray) -> None:
+def log_start(source: Source, vocab: Vocab, counts: Any) -> None:
     """Log how many words are known and new, and what is missing in the source. counts: of the text, int64 [V]."""
     known, new = len(source.vocab), len(vocab) - len(source.vocab)
     occurs = counts[rows_of(source.vocab, vocab)] > 0

@@ -3,10 +3,10 @@
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -34,21 +34,25 @@ class Vectors:
     """Word vectors: `words`, a list of V str, and `matrix` (V, E), whose row r is the vector of words[r].
 
     The matrix is float32, or float16 if that is its type in a file or array. Words may repeat. Raises ValueError if the
-    sizes differ.
+    sizes differ. The words and the matrix of a fastText model are a sequence and an array that are computed when they
+    are indexed; `list` and `numpy.asarray` compute all of them.
     """
 
-    words: list[Any]
-    matrix: Matrix
+    words: Any
+    matrix: Any
 
     def __post_init__(self) -> None:
-        self.matrix = np.asarray(self.matrix)
-        self.matrix = np.asarray(self.matrix, stored_type(self.matrix))
+        if not hasattr(self.matrix, "has_ngrams"):
+            self.matrix = np.asarray(self.matrix)
+            self.matrix = np.asarray(self.matrix, stored_type(self.matrix))
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"{len(self.words)} words do not match a matrix of shape {self.matrix.shape}")
 
     @cached_property
-    def index(self) -> dict[Any, int]:
-        """Dict: word -> row; the first row of a repeated word."""
+    def index(self) -> Mapping[Any, int]:
+        """Mapping: word -> row; the first row of a repeated word."""
+        if rows := getattr(self.words, "rows", None):
+            return cast(Mapping[Any, int], rows)
         index: dict[Any, int] = {}
         for row, word in enumerate(self.words):
             index.setdefault(word, row)
@@ -85,6 +89,22 @@ class Vectors:
             return self
         return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
 
+    @property
+    def composes(self) -> bool:
+        """Whether `compose` returns vectors of unknown words: those of a fastText model with n-grams."""
+        return getattr(self.matrix, "has_ngrams", False)
+
+    def compose(self, words: Iterable[str]) -> "Vectors":
+        """Return the vectors of words, those of unknown words composed from their character n-grams.
+
+        Words without a known n-gram are left out. Raises TiedtoolsError unless these are vectors of a fastText model.
+        """
+        if not self.composes:
+            raise TiedtoolsError(
+                "these Vectors do not compose words; read a model of fastText (.bin, .ftz) with n-grams"
+            )
+        return Vectors(*self.matrix.compose(list(words)))
+
     def most_similar(
         self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None
     ) -> list[tuple[str, float]]:
@@ -101,9 +121,9 @@ class Vectors:
             return []
         candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
         terms = unit(np.stack([self.vector_of(term) for term, _ in signed]))
-        banned = [candidates.vectors.index[term] for term, _ in signed if isinstance(term, str)]
-        cosines = np.clip(candidates.cosines(unit(signs @ terms[None])), -1, 1)
-        best: list[tuple[str, float]] = candidates.best(cosines[0], banned, topn)
+        banned = [candidates.index[term] for term, _ in signed if isinstance(term, str)]
+        best: list[tuple[str, float]]
+        (best,) = candidates.best(unit(signs @ terms[None]), [banned], topn)
         return best
 
     def vector_of(self, term: str | Matrix) -> Matrix:
@@ -207,28 +227,29 @@ class Vectors:
         """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
         self.write_stream(file, "binary")
 
-    def write_stream(self, file: BinaryIO, format: str) -> None:
+    def write_stream(self, file: BinaryIO, format: str, **options: Any) -> None:
         """Write a format to a binary file object; of a format of two files, the matrix."""
         streams.check_writable(self.words, self.matrix, format)
         words = () if FORMATS[format].two_files else (self.words,)
-        imported(FORMATS[format].write)(file, *words, self.matrix)
+        imported(FORMATS[format].write)(file, *words, self.matrix, **options)
 
     def write_npy(self, path: Path) -> None:
         """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
         matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
 
-    def write(self, path: Path, format: str | None = None, dtype: str = "float32") -> None:
+    def write(self, path: Path, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
 
         format  one of FORMATS; None: by extension; text without an extension, or with a number
                 as in glove.6B.50d; a path that ends in / is a folder for model2vec
         dtype   "float32" or, in .npy, .safetensors, and model2vec's folders, "float16"
+        quantize  write a quantized model of fastText (.ftz), which takes a tenth of the space at 300 dimensions
 
         Raises TiedtoolsError, also for another extension, and if a format of two files (see
         tiedtools.vectors.matrixfiles) is to be compressed or written to standard output.
         """
         path = os.fspath(path)
-        format = format_of(path, format, dtype)
+        format = format_of(path, format, dtype, quantize)
         if FORMATS[format].two_files:
             matrixfiles.write(path, self.words, self.matrix, format, dtype)
         elif format == FOLDER:
@@ -236,7 +257,7 @@ class Vectors:
         else:
             streams.check_writable(self.words, self.matrix, format)  # before the file is opened
             with open_packed(path) as file:
-                self.write_stream(file, format)
+                self.write_stream(file, format, **{"quantized": True} if quantize else {})
 
 
 def as_terms(terms: Terms) -> list[Any]:
@@ -251,11 +272,11 @@ def limits(topn: int, restrict: int | None) -> list[Any]:
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
-def format_of(path: str, format: str | None = None, dtype: str = "float32") -> str:
+def format_of(path: str, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
-    Raises Contradiction if the file would be read as something else, the extension is unknown, or the format has no
-    numbers of type `dtype`.
+    Raises Contradiction if the file would be read as something else, the extension is unknown, the format has no
+    numbers of type `dtype`, or only one of format and name is that of a quantized file.
     """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
@@ -278,6 +299,12 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32") -> s
     two_files = FORMATS[format].two_files
     if compression and two_files:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
+    if quantize and format != "fasttext":
+        raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
+    if extension == ".ftz" and not quantize:
+        raise Contradiction(
+            f"{path}: .ftz is for quantized vectors; give `quantize`, or write `format=fasttext` to .bin"
+        )
     named = format_by_name(path) or format
     if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")

@@ -22,7 +22,7 @@ def read_source(path: str) -> Source:
     model = LstmLM.load(path)
     names = {field.name for kind in (LstmConfig, Training) for field in fields(kind)} - {"seed", "threads", "precision"}
     settings = asdict(model.config) | (model.settings or {}) | {"segmentation": None}
-    settings = {name: value for name, value in settings.items() if name in names}
+    settings = {name: value for name, value in settings.items() if name in names | {"tokenize"}}
     return Source(path, model.vocab, dict(model.params.owners()), settings)
 
 

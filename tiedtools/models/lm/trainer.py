@@ -1,15 +1,20 @@
 """Training of recurrent language models from text files."""
 
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.continuing import log_start, require_same
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.continuing import SHAPE, continued, read_source
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
+from tiedtools.text.lmtext import LmText
 from tiedtools.text.subwords import Subwords
+from tiedtools.training.schedules import Training
 from tiedtools.training.windows import Windows
 
 
@@ -30,7 +35,10 @@ class LstmTrainer(LmTrainer):
 
     read_source = staticmethod(read_source)
 
-    def __init__(self, config, schedule, *texts_and_files, continuation=None, source=None, **options):
+    def __init__(
+        self, config: LstmConfig, schedule: Training, *texts_and_files: Any, continuation: Any = None,
+        source: Any = None, **options: Any,
+    ) -> None:  # fmt: skip
         super().__init__(config, schedule, *texts_and_files, **options)
         self.width, self.samples = config.width, config.mc_samples
         refuse_twice(self.files.write, config.one_table)
@@ -47,11 +55,11 @@ class LstmTrainer(LmTrainer):
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[Any]:
         segmentation = self.config.segmentation
         return super().inputs if segmentation is None else [*super().inputs, segmentation]
 
-    def read(self):
+    def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()
         c, vocab = self.config, text.vocab
         if self.source:
@@ -64,11 +72,11 @@ class LstmTrainer(LmTrainer):
             log.info(f"subwords: {len(vocab.subwords.units) - 1:,} {c.subwords}, at most {longest} in a word")
         return text, tokens
 
-    def make(self, text):
+    def make(self, text: LmText) -> Any:
         source, self.source = self.source, None  # frees its memory
         return continued(source, text.vocab, self.config, self.continuation) if source else super().make(text)
 
-    def named(self, model):
+    def named(self, model: Any) -> str:
         c = self.config
         form = TYING[c.tying]
         if c.subwords:

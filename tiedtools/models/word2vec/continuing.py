@@ -39,8 +39,9 @@ def read_source(path: str) -> Source:
 def settings_of_source(path: str) -> dict[str, Any]:
     """Return the settings of training in a file to continue from, without reading its vectors if it is a model."""
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
-        config = modelfile.read(path, {"header"})[0]["config"]
-        return {name: config[name] for name in KEPT if config.get(name) is not None}
+        header, _ = modelfile.read(path, {"header"})
+        stored = header["config"] | dict(tokenize=(header.get("settings") or {}).get("tokenize"))
+        return {name: stored[name] for name in (*KEPT, "tokenize") if stored.get(name) is not None}
     return read_source(path).settings
 
 
