@@ -40,8 +40,7 @@ def rows_of(known: Vocab, vocab: Vocab) -> np.ndarray:
 
 def identity(path: str, continuation: Continuation) -> dict[str, Any]:
     """Return the options that must match for a run that continues from the file `path` to resume."""
-    init = digests.of_file(path)["sha256"]
-    return dict(init=init, freeze=continuation.freeze, grow=continuation.grow)
+    return dict(init=digests.of_file(path)["sha256"], freeze=continuation.freeze, grow=continuation.grow)
 
 
 def log_start(source: Source, vocab: Vocab, counts: Any) -> None:

@@ -70,8 +70,7 @@ class WordTable:
     def extended(self, known, min_count, max_vocab, unk=None):
         """Build the Vocab of all words of another Vocab, and of those of the table that `vocab.select` selects.
 
-        unk  number of the word to which the counts of all others are added, or None
-
+        The counts of all others are added to that of word number `unk`, if it is not None.
         Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
         """
         numbers = self.add(" ".join([*known.words, ""]).encode())
