@@ -39,8 +39,9 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def params(threads=1, dtype="float64", by_rows=True):
+def params(threads=1, dtype="float64", by_rows=True, frozen=()):
     made = Params(Team(threads), dtype)
+    made.frozen = {*frozen}
     for name, shape in SHAPES.items():
         made.add(name, shape, uniform(1.0), by_rows=by_rows and name == "E")
     made.build()

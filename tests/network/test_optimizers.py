@@ -9,6 +9,7 @@ from optimizercase import CASES, SHAPES, descend, in_pytorch, params, recorded, 
 
 from tiedtools.network.config import Optimization
 from tiedtools.network.optimizers import OPTIMIZERS, SGD, optimizer
+from tiedtools.network.params import Params
 from tiedtools.network.threads import Team
 
 every_case = pytest.mark.parametrize("name", CASES)
@@ -25,6 +26,7 @@ class Case:
     def __init__(self, dtype="float64", segments=SEGMENTS, dense=DENSE, threads=1):
         rng = np.random.default_rng(1)
         self.values, self.grads = (rng.normal(size=N).astype(dtype) for _ in range(2))
+        self.trained = self.values
         self.dense, self.dtype, self.team = dense, np.dtype(dtype), Team(threads)
         self.where = tuple(np.asarray(part, np.int64) for part in segments)
         self.has = np.arange(N) < dense
@@ -107,6 +109,26 @@ def test_threads_and_dense_gradients_change_nothing(name):
         for parameter in SHAPES:
             np.testing.assert_allclose(p[parameter], other[parameter], rtol=1e-11)
     assert not p.padded("W")[:, 5:].any() and not p.padded("E")[:, 3:].any()
+
+
+@every_case
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_frozen_arrays_neither_change_nor_count(name, by_rows):
+    """Training with E frozen equals training without E, and has the same gradient norms."""
+    settings, lr, clip, *_ = CASES[name]
+    both, alone = params(by_rows=by_rows, frozen=["E"]), Params(Team(1), "float64")
+    alone.add("W", SHAPES["W"])
+    alone.build()
+    alone["W"][:], start = both["W"], both["E"].copy()
+    updates = [optimizer(p, Optimization(**settings), clip) for p in (both, alone)]
+    for k in range(20):
+        descend(both, k)
+        alone.begin_step()
+        alone.gradient("W")[0][:] = both.cut(both.grads, "W", padded=True)
+        assert updates[0].update(lr) == updates[1].update(lr) > 0
+    with updates[0].averaged(), updates[1].averaged():
+        np.testing.assert_array_equal(both["W"], alone["W"])
+        np.testing.assert_array_equal(both["E"], start)
 
 
 @every_case

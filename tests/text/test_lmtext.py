@@ -226,3 +226,25 @@ def test_invalid_validation_and_test_texts(path):
         read(train, read_vocab=path("</s> 1\nz 3\n", "vocab"))
     with pytest.raises(TiedtoolsError, match="nothing: cannot be read"):
         read(train, test="nothing")
+
+
+def test_a_known_vocabulary_adds_its_counts(path):
+    known = read(path("a a a b c\n", "old"), min_count=2).vocab
+    assert counted(read(path("a a a b c\n", "old"), min_count=2)) == {"</s>": 1, "a": 3, "<unk>": 2}
+    new = path("b b d d d a e\n")
+    assert counted(read(new, known=known)) == {"</s>": 2, "<unk>": 8, "a": 4}
+    text = read(new, known=known, grow=True, min_count=2)
+    assert counted(text) == {"</s>": 2, "a": 4, "d": 3, "<unk>": 3, "b": 2}
+    assert words(text, "train") == ["b", "b", "d", "d", "d", "a", "<unk>", "</s>"]
+
+
+def test_a_known_vocabulary_without_unk_gets_it_only_if_it_grows(path):
+    known, new = read(path("a a b\n", "old")).vocab, path("a c c d\n")
+    text = read(new, known=known)
+    assert set(text.vocab.words) == set(known.words) and words(text, "train") == ["a", "</s>"]
+    text = read(new, known=known, grow=True, min_count=2)
+    assert words(text, "train") == ["a", "c", "c", "<unk>", "</s>"]
+    text = read(path("a c\na d\n"), known=known, grow=True, valid_share=0.5)  # d is held out, so it is not known
+    assert set(text.vocab.words) == {*known.words, "c"} and words(text, "valid") == ["a", "</s>"]
+    with pytest.raises(TiedtoolsError):
+        read(path("x y\n"), known=known)

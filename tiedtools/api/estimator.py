@@ -135,8 +135,10 @@ class Estimator:
         return self
 
 
-def files(fields: dict[str, Any]) -> Files:
-    """Return a Files with these fields; paths may be os.PathLike. Raises Contradiction for unknown fields."""
+def files(fields: dict[str, Any], *kinds: Any) -> list[Any]:
+    """Return an instance of each dataclass in `kinds`, and a Files, with these fields; paths may be os.PathLike.
+
+    Raises Contradiction for unknown fields.
+    """
     paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in fields.items()}
-    run_files: Files = sort_out(paths, Files)[0]
-    return run_files
+    return sort_out(paths, *kinds, Files)

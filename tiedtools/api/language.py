@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.settings import LmReading, Range, checked, documented, one_of
+from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.precedence import DROPOUT, Shorthands
@@ -79,11 +79,17 @@ class LanguageModel(Estimator):
         **outputs: Any,
     ) -> LmTrainer:
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
-        config, training, reading = self.configured
+        continuation, run_files = files(outputs, LmContinuation)
+        if continuation.init_from:
+            old = self.Trainer.read_source(continuation.init_from)
+            config, training, reading = self.configure(old.settings, **self.settings)
+            reading = reading | dict(continuation=continuation, source=old)
+        else:
+            config, training, reading = self.configured
         valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        trainer: LmTrainer = self.Trainer(config, training, sources(source), files(outputs), **reading)
+        trainer: LmTrainer = self.Trainer(config, training, sources(source), run_files, **reading)
         return trainer
 
     def fit(
@@ -114,7 +120,9 @@ class LanguageModel(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
-                       resume, log_json, output, save_model, save_vocab, manifest, and so on
+                       resume, log_json, output, save_model, save_vocab, manifest, and so on. To continue from a model
+                       of "lm", whose settings are then the defaults, fields of base.settings.LmContinuation:
+                       init_from, grow, freeze
 
         After Ctrl-C or a callback's False, the model of the best epoch so far is available; Ctrl-C raises
         KeyboardInterrupt. Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.

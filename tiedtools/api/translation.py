@@ -57,7 +57,7 @@ class Translator(Estimator):
             reading |= {name: sources(text)} if text is not None else {}
         reading |= dict(no_memory_check=no_memory_check)
         texts = [sources(source), sources(target)]
-        return TranslationTrainer(config, training, texts, files(outputs), **reading)
+        return TranslationTrainer(config, training, texts, *files(outputs), **reading)
 
     def fit(
         self,

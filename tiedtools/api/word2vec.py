@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
-from tiedtools.models.word2vec.config import Config, Continuation, Resampling, configure, written
+from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
+from tiedtools.models.word2vec.config import Config, Resampling, configure, written
 from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
@@ -55,14 +55,10 @@ class Word2Vec(Estimator):
 
         config, reading = self.configured
         classes = checked("classes", classes, int, Range(0, 10**6))
-        names = [field.name for kind in (Continuation, Resampling) for field in fields(kind)]
-        special = {name: others.pop(name) for name in names if name in others}
-        if isinstance(special.get("init_from"), os.PathLike):
-            special["init_from"] = os.fspath(special["init_from"])
-        continuation, resampling = sort_out(special, Continuation, Resampling)
+        others = {"write": written(config), **others}
+        continuation, resampling, run_files = files(others, Continuation, Resampling)
         if continuation.init_from and not continuation.freeze and self.settings.get("lr") is None:
             config = replace(config, lr=config.lr / 2)  # so that little of what was learned is lost; docs/results.md
-        run_files = files({"write": written(config), **others})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))
         extra |= dict(continuation=continuation, align=align, resampling=resampling) | (parallel or {})
@@ -100,7 +96,7 @@ class Word2Vec(Estimator):
                        resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
                        models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
                        resample, document; `runs` then has their vectors. To continue from earlier vectors, fields of
-                       models.word2vec.config.Continuation: init_from, grow, freeze
+                       base.settings.Continuation: init_from, grow, freeze
 
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.

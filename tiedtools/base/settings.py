@@ -6,7 +6,7 @@ import inspect
 import numbers
 import textwrap
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from tiedtools.base.errors import Contradiction, quoted
@@ -254,6 +254,53 @@ class LmReading(Reading):
         "Without `valid`, proportion of the lines held out for validation, from the end of TEXT; 0 disables.",
         Range(0, 1, max_open=True),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Continuation(Checked):
+    """Settings of training that continues from earlier vectors; see docs/time.md."""
+
+    init_from: str | None = setting(
+        None,
+        "Start from a model of `w2v`, or from any file of word vectors. The words of both make the vocabulary; their"
+        " counts are added. With a model, its settings are the defaults, except for the learning rate.",
+        metavar="FILE",
+    )
+    grow: bool = setting(False, "With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
+    freeze: str | None = setting(
+        None,
+        "With `init_from`, parameters that are not changed: input vectors, output vectors, or all vectors of the words"
+        " in FILE.",
+        choices=(None, "in", "out", "old"),
+    )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield contradictions between settings; see Checked."""
+        for name in "grow", "freeze":
+            yield f"`{name}` needs `init_from`, the file to continue from", not self.init_from and getattr(self, name)
+
+
+@dataclasses.dataclass(frozen=True)
+class LmContinuation(Continuation):
+    """Settings of training that continues from a language model; see docs/time.md."""
+
+    init_from: str | None = setting(
+        None,
+        "Start from a model of `lm` or `lstm`, whose settings are the defaults; the learning-rate schedule starts anew."
+        " Counts of words are added.",
+        metavar="MODEL",
+    )
+    freeze: str | None = setting(
+        None,
+        "With `init_from`, parameters that are not changed: input and output embeddings, with `subwords` also the"
+        " layers that compose them.",
+        choices=(None, "embeddings"),
+    )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield contradictions between settings; see Checked."""
+        problem = "`freeze=embeddings` would leave the embeddings of new words random; omit it, or `grow`"
+        yield problem, self.grow and self.freeze
 
 
 def settings_of(*configs: Any) -> dict[str, Any]:

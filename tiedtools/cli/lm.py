@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import LmReading
+from tiedtools.base.settings import LmContinuation, LmReading
 from tiedtools.cli.networks import CHANGED, OPTIMIZATION, PRESET, idle_training, log_preset
 from tiedtools.cli.options import LM_TEXT, OUTPUT, SectionedCommand, sections, texts_argument
 from tiedtools.cli.report import LmReport
@@ -15,6 +15,7 @@ from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.training.schedules import Training
 
 CELL = "cell depth transform_bias"  # settings of `lm` only
+CONTINUED = "init_from grow freeze"
 LAYOUT = {
     "Text": LM_TEXT,
     "Model": [CELL, *PRESET, "size hidden layers layer_widths", Tying, "output_bias", LstmConfig],
@@ -23,12 +24,13 @@ LAYOUT = {
     "Loss": ["augment augment_share tau detach unit_embeddings projection", Loss],
     "Optimization": OPTIMIZATION,
     "Training": [Training, "batch steps random_steps eval_batch", Computation],
+    "Continued training": [CONTINUED],
     "Output": OUTPUT,
 }
 CHANGED = CHANGED | dict(
     dropout=dict(default=DROPOUT), lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]")
 )
-KINDS = LstmConfig, Training, Shorthands, LmReading
+KINDS = LstmConfig, Training, Shorthands, LmReading, LmContinuation
 
 
 @click.command("lm", cls=SectionedCommand, short_help="Train a language model: LSTM, GRU, or RHN.")
@@ -68,11 +70,13 @@ def train_model(ctx: click.Context, debug: int, **options: Any) -> None:
     from tiedtools.api.language import LanguageModel
 
     begin(ctx)
-    model = LanguageModel(str(ctx.command.name), **settings_of(ctx))
-    config, schedule, _ = model.configured
-    log_preset(ctx, *model.configured)
-    warn_idle(ctx, idle(config, schedule))
-    train(ctx, model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx)), LmReport(debug))
+    model, settings = LanguageModel(str(ctx.command.name)), settings_of(ctx)
+    continued = {name: settings.pop(name) for name in CONTINUED.split() if name in settings}
+    model.settings = settings  # checked by `trainer`, since a model to continue from has defaults
+    trainer = model.trainer(texts_of(ctx), **texts_for(ctx), **files_of(ctx), **continued)
+    log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
+    warn_idle(ctx, idle(trainer.config, trainer.schedule))
+    train(ctx, trainer, LmReport(debug))
 
 
 def idle(config: Any, schedule: Any) -> dict[str, str]:

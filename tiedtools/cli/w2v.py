@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import SIDES, Reading
+from tiedtools.base.settings import SIDES, Continuation, Reading
 from tiedtools.cli.options import (
     RUN_FILES,
     TEXT_OPTIONS,
@@ -22,7 +22,7 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
-from tiedtools.models.word2vec.config import LEAST, MOST, Config, Continuation, Resampling
+from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear", "precision"

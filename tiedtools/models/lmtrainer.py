@@ -3,6 +3,7 @@
 from typing import Any
 
 from tiedtools.base import interrupts
+from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, in_digits, log, perplexity
 from tiedtools.base.settings import LmReading
 from tiedtools.runs.trainer import Trainer
@@ -33,6 +34,11 @@ class LmTrainer(Trainer):
     def __init__(self, config: Any, schedule: Training, *texts_and_files: Any, **options: Any) -> None:
         super().__init__(config, *texts_and_files, **options)
         self.schedule = schedule
+
+    @staticmethod
+    def read_source(path: str) -> Any:
+        """Return the Source in a file to continue from."""
+        raise Contradiction("`init_from` is for models of `tiedtools lm`; use `tiedtools rnnlm -rnnlm FILE`")
 
     def read(self) -> tuple[LmText, dict[str, int]]:
         text = self.text = LmText.read(self.raw(self.texts), **self.raw_reading())

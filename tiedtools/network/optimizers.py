@@ -49,15 +49,15 @@ class Optimizer:
         p = self.params
         if self.l2:
             p.densify()
-            p.team(descent.add, p.grads, p.values, self.l2)
-        where = (p.values.size, NONE, NONE) if self.whole else (p.dense, *p.segments())
+            p.team(descent.add, p.grads[: p.trained.size], p.trained, self.l2)
+        where = (p.trained.size, NONE, NONE) if self.whole else (p.dense, *p.segments())
         p.team(descent.square_sums, self.sums, p.grads, *where)
         norm = math.sqrt(sum(self.sums[:, 0].tolist()))
         if not math.isfinite(norm):
             return norm
         self.apply(lr, lr * self.lr_decay, self.clip / norm if self.clip and norm > self.clip else 1.0, where)
         if self.decay:
-            p.team(descent.add, p.values, p.values, -self.decay)
+            p.team(descent.add, p.trained, p.trained, -self.decay)
         p.constrain() if lr else p.changed()  # with lr = 0, weight decay may still have changed the values
         self.after()
         return norm
@@ -124,7 +124,7 @@ class SGD(Optimizer):
 
     def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         p = self.params
-        p.team(descent.step, p.values, p.grads, *where, lr * scale, shrink)
+        p.team(descent.step, p.trained, p.grads, *where, lr * scale, shrink)
 
 
 class ASGD(SGD):
@@ -188,7 +188,7 @@ class Adam(Optimizer):
         p, b1, b2 = self.params, self.beta1, self.beta2
         self.count += 1
         numbers = lr / (1 - b1**self.count), shrink, scale, b1, b2, 1 - b2**self.count, self.epsilon
-        p.team(descent.adam, p.values, p.grads, *self.states.values(), *numbers)
+        p.team(descent.adam, p.trained, p.grads, *self.states.values(), *numbers)
 
 
 class Adadelta(Optimizer):
@@ -201,7 +201,7 @@ class Adadelta(Optimizer):
     def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         p = self.params
         self.count += 1
-        p.team(descent.adadelta, p.values, p.grads, *self.states.values(), lr, shrink, scale, self.rho, self.epsilon)
+        p.team(descent.adadelta, p.trained, p.grads, *self.states.values(), lr, shrink, scale, self.rho, self.epsilon)
 
 
 OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta, "adam": Adam}

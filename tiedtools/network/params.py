@@ -22,6 +22,8 @@ class Params:
     Arrays with sparse gradients (few rows per step), such as input embeddings, come last; only touched rows are zeroed.
     The name None denotes an empty array, such as the bias of a layer without one.
 
+    frozen   names of arrays that the optimizer does not change, though they have gradients; set before `build`
+    trained  the other arrays, which come first, a view of `values`
     team     the Team on which all layers run their kernels
     dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
     version  incremented when values change, which invalidates caches: call `changed` after writing values
@@ -30,6 +32,7 @@ class Params:
     def __init__(self, team: Team | Idle, dtype: Any = np.float32, odd: bool = True, half: bool = False) -> None:
         self.team, self.dtype, self.odd, self.half = team, np.dtype(dtype), odd, half
         self.shapes, self.starts, self.by_rows, self.names, self.ties, self.unit_rows = {}, {}, {}, {}, {}, []
+        self.frozen: set[str] = set()
         self.version = 0
 
     def tie(self, name: str, other: str) -> None:
@@ -54,17 +57,18 @@ class Params:
 
     def build(self, gradients: bool = True) -> None:
         """Allocate all arrays, zero-filled with padded rows, and, if `gradients`, their gradients."""
-        order = sorted(self.shapes, key=lambda name: self.by_rows[name])
-        self.layout, size = {}, 0
+        order = sorted(self.shapes, key=lambda name: (name in self.frozen, self.by_rows[name]))
+        self.layout, self.dense, size, trained = {}, 0, 0, 0
         for name in order:
             *rows, width = self.shapes[name]
             shape = *rows, stride(width, self.dtype, self.odd)
             self.layout[name] = size, shape
             size += math.prod(shape)
-            if not self.by_rows[name]:
-                self.dense = size
+            if name not in self.frozen:
+                trained, self.dense = size, self.dense if self.by_rows[name] else size
         spare = stride(1, self.dtype)  # tiles may read slightly past the last row
         self.values = line_up(size, self.dtype, spare=spare)
+        self.trained = self.values[:trained]
         self.grads: Any = line_up(size, self.dtype, spare=spare) if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
@@ -79,7 +83,7 @@ class Params:
 
     def constrain(self) -> None:
         """Scale the rows of the arrays in `unit_rows` to norm 1, and call `changed`."""
-        for name in self.unit_rows:
+        for name in set(self.unit_rows) - self.frozen:
             self.team(normalize_rows, self.padded(name))
         self.changed()
 
@@ -168,6 +172,8 @@ class Params:
         """Return (starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
         starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for name, rows in self.touched.items():
+            if name in self.frozen:
+                continue
             start, shape = self.layout[name]
             width = math.prod(shape[1:])
             starts.append(start + rows.astype(np.int64) * width)

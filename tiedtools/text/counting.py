@@ -68,16 +68,23 @@ class WordTable:
         new_id[order] = np.arange(len(order))
         return Vocab(words, counts[order]), new_id
 
-    def extended(self, known: Vocab, min_count: int, max_vocab: int | None) -> tuple[Vocab, np.ndarray, np.ndarray]:
+    def extended(
+        self, known: Vocab, min_count: float, max_vocab: int | None, unk: int | None = None
+    ) -> tuple[Vocab, np.ndarray, np.ndarray]:
         """Build the Vocab of all words of another Vocab, and of those of the table that `vocab.select` selects.
 
+        The counts of all others are added to that of word number `unk`, if it is not None.
         Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
         """
         numbers = self.add(" ".join([*known.words, ""]).encode())
-        counts = self.counts[: len(self)]
-        totals, chosen = counts.copy(), np.zeros(len(self), bool)
-        totals[numbers] += known.counts
+        counts, chosen = self.counts[: len(self)].copy(), np.zeros(len(self), bool)
         chosen[numbers] = chosen[select(counts, min_count, max_vocab)] = True
+        if unk is not None:
+            chosen[unk] = False
+            counts[unk] = counts[~chosen].sum()
+            chosen[unk] = counts[unk] > 0 or unk in numbers
+        totals = counts.copy()
+        totals[numbers] += known.counts
         order = 1 + np.argsort(-totals[1:], kind="stable")
         order = np.concatenate([[0], order[chosen[order]]])
         return *self.vocab_of(order, totals), counts[order]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ class LmText:
     def read(
         cls, train: Any, valid: Any = None, test: Any = None, valid_share: float = 0.1, min_count: int = 1,
         max_vocab: int | None = None, read_vocab: str | None = None, errors: str = "strict", vocab: Vocab | None = None,
-        keep_oovs: bool = False, predict_oovs: bool = True,
+        keep_oovs: bool = False, predict_oovs: bool = True, known: Vocab | None = None, grow: bool = False,
     ) -> "LmText":  # fmt: skip
         """Read training, validation, and test text, each file once.
 
@@ -48,6 +49,8 @@ class LmText:
         vocab        a Vocab to use unchanged
         keep_oovs    without `<unk>`, give out-of-vocabulary words the ID -1 instead of dropping them
         predict_oovs False: do not map out-of-vocabulary words of `valid` and `test` to `<unk>`
+        known        a Vocab whose words are all in the vocabulary, with the sum of both counts
+        grow         whether the other words of the training text are, too, selected by the same limits
 
         Raises TiedtoolsError for an unreadable text, or if no word of a text is in the vocabulary.
         """
@@ -63,24 +66,26 @@ class LmText:
             unk, counts = reading_vocab.words.index(UNK), reading_vocab.counts.copy()
             if reading_vocab is not fixed:
                 counts[unk] = seen[unk]
-        if vocab is None:
+        if known is not None:
+            table.counts[: len(seen)] = seen  # without words held out for validation
+            least, most = (min_count, max_vocab) if grow else (math.inf, None)
+            vocab, new_id, _ = table.extended(known, least, most, unk if grow or UNK in known.words else None)
+        elif vocab is None:
             counts_without_unk = np.delete(counts, unk)
             order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
             if read_vocab is not None:
                 n = np.count_nonzero(order != unk)
                 log_dropped(shown(read_vocab), counts_without_unk, min_count, max_vocab, n)
+            vocab, new_id = table.vocab_of(order, counts)
         else:
-            order = np.arange(len(vocab))
-        if not seen[np.setdiff1d(order, [0, unk])].any():
+            new_id = ids_without_unk(vocab)
+        new_id[new_id < 0] = new_id[unk]
+        kept = new_id[: len(seen)]
+        if not seen[(kept > 0) & (kept != new_id[unk])].any():
             raise TiedtoolsError(
                 f"{shown(*train)}: no word of the vocabulary in {cut:,} tokens;"
                 " lower `min_count` or use another vocabulary"
             )
-        if vocab is None:
-            vocab, new_id = table.vocab_of(order, counts)
-            new_id[new_id < 0] = new_id[unk]
-        else:
-            new_id = ids_without_unk(vocab)
         del table
         text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)

@@ -82,6 +82,10 @@ class Subwords:
             segmenter = Syllables(language).load() if kind == "syllables" else Characters()
         return cls(kind, words, segmenter, file_subwords, atomic_unk)
 
+    def extended(self, words: list[str]) -> "Subwords":
+        """Return the Subwords of a vocabulary that has all words of this one, which keep their segmentation."""
+        return Subwords(self.kind, words, self.segmenter, self.known, self.atomic_unk)
+
     def segment(self, word: str) -> list[str]:
         """Split any word into subwords, a list of str, without the BEGIN and STOP of characters.
 

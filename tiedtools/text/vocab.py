@@ -99,7 +99,7 @@ def read_words(path: str) -> list[str]:
     return list({END: None, **words})
 
 
-def select(counts: np.ndarray, min_count: int, max_vocab: int | None) -> np.ndarray:
+def select(counts: np.ndarray, min_count: float, max_vocab: int | None) -> np.ndarray:
     """Return the numbers of at most `max_vocab` words with counts >= `min_count`, most frequent first: int64 [V].
 
     Word 0, `</s>`, is always selected and comes first. Equal counts keep their order.

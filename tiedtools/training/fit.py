@@ -10,6 +10,7 @@ Fit requires of a model:
     learner(clip)           the learner; clip: limit of the gradient norm, 0: none
 
     identity                optional: arrays that must be the same to resume, by name; see checkpoints.identity
+    continued               optional: further options that must be the same to resume, by name
 
 and, unless Fit has the argument `validate` (translation models),
 
@@ -148,7 +149,8 @@ class Fit(Session, Standing):
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # These options do not change what a thread computes, or change only the number of epochs.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
-        options = {"kind": self.model.kind, **config, **training} | ({"bleu": True} if self.measure else {})
+        options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
+        options |= {"bleu": True} if self.measure else {}
         return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:

@@ -156,9 +156,9 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         )
 
 
-def configure(**options: Any) -> list[Any]:
+def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    settings = chosen(options, {}, PRESETS, RATES, SITES)
+    settings = chosen(options, defaults or {}, PRESETS, RATES, SITES)
     if options.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)

@@ -47,17 +47,23 @@ class LstmLM(BatchedModel):
 
     LstmConfig describes all variants. A state concatenates the states of the cells: (h, c) for an LSTM, [1, B, n]
     each. If `config.subwords`, the Vocab has the Subwords of its words.
+
+    frozen  whether training does not change the embeddings, and the layers that compose them
     """
 
     kind = "lstm"  # in files, whatever the cell, which is `config.cell`
     KERNELS = 80
+    continued: dict[str, Any]  # see fit.py
 
-    def __init__(self, vocab: Vocab, config: LstmConfig, values: Arrays | None = None) -> None:
-        self.vocab = vocab
+    def __init__(self, vocab: Vocab, config: LstmConfig, values: Arrays | None = None, frozen: bool = False) -> None:
+        self.vocab, self.frozen = vocab, frozen
         super().__init__(config, values)
 
     def wire(self, params: Params) -> Network:
-        return network(params, self.config, self.vocab)
+        wired = network(params, self.config, self.vocab)
+        if self.frozen:
+            params.frozen = {name for name in params.shapes if name.startswith("emb_") and name != "emb_out.b"}
+        return wired
 
     @classmethod
     def smallest(cls, config: LstmConfig) -> "LstmLM":

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
+from tiedtools.models.continuing import log_start, require_same
 from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.lm.continuing import SHAPE, continued, read_source
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
@@ -15,7 +19,13 @@ from tiedtools.training.windows import Windows
 
 
 class LstmTrainer(LmTrainer):
-    """Trains an LstmLM. Raises Contradiction if the model does not have the vectors to write."""
+    """Trains an LstmLM.
+
+    continuation  the LmContinuation, if there is a source
+    source        the Source to continue from, until the model is made; None: a new model
+
+    Raises Contradiction if the model does not have the vectors to write, or cannot be continued.
+    """
 
     Model, Batches = LstmLM, Windows
     advice = (
@@ -23,7 +33,12 @@ class LstmTrainer(LmTrainer):
         " `tying=linear`"
     )
 
-    def __init__(self, config: LstmConfig, schedule: Training, *texts_and_files: Any, **options: Any) -> None:
+    read_source = staticmethod(read_source)
+
+    def __init__(
+        self, config: LstmConfig, schedule: Training, *texts_and_files: Any, continuation: Any = None,
+        source: Any = None, **options: Any,
+    ) -> None:  # fmt: skip
         super().__init__(config, schedule, *texts_and_files, **options)
         self.width, self.samples = config.width, config.mc_samples
         refuse_twice(self.files.write, config.one_table)
@@ -32,6 +47,12 @@ class LstmTrainer(LmTrainer):
                 f"`write=sum`: input and output vectors have {config.width} and {config.hidden} dimensions,"
                 " which cannot be added"
             )
+        self.continuation, self.source = continuation, source
+        if source:
+            require_same(source, config, SHAPE)
+            if self.reading.get("read_vocab"):
+                raise Contradiction("`init_from` does not work with `read_vocab`; omit one")
+            self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
 
     @property
     def inputs(self) -> list[Any]:
@@ -41,11 +62,19 @@ class LstmTrainer(LmTrainer):
     def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()
         c, vocab = self.config, text.vocab
+        if self.source:
+            log_start(self.source, vocab, np.bincount(text.train, minlength=len(vocab)))
         if c.subwords:
-            vocab.subwords = Subwords.learn(c.subwords, vocab.words, c.language, c.segmentation, c.seed, c.atomic_unk)
+            choice = c.language, c.segmentation, c.seed, c.atomic_unk
+            known = self.source and self.source.vocab.subwords
+            vocab.subwords = known.extended(vocab.words) if known else Subwords.learn(c.subwords, vocab.words, *choice)
             longest = vocab.subwords.table(vocab.words).shape[1]
             log.info(f"subwords: {len(vocab.subwords.units) - 1:,} {c.subwords}, at most {longest} in a word")
         return text, tokens
+
+    def make(self, text: LmText) -> Any:
+        source, self.source = self.source, None  # frees its memory
+        return continued(source, text.vocab, self.config, self.continuation) if source else super().make(text)
 
     def named(self, model: Any) -> str:
         c = self.config

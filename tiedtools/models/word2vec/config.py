@@ -200,33 +200,6 @@ class Resampling(Checked):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Continuation(Checked):
-    """Settings of training that continues from earlier vectors; see docs/time.md."""
-
-    init_from: str | None = setting(
-        None,
-        "Start from a model of `w2v`, or from any file of word vectors. The words of both make the vocabulary; their"
-        " counts are added. With a model, its settings are the defaults, except for the learning rate.",
-        metavar="FILE",
-    )
-    grow: bool = setting(False, "With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
-    freeze: str | None = setting(
-        None,
-        "With `init_from`, parameters that are not changed: input vectors, output vectors, or all vectors of the words"
-        " in FILE.",
-        choices=(None, "in", "out", "old"),
-    )
-
-    def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
-        for name in "grow", "freeze":
-            yield (
-                f"`{name}` needs `init_from`, the vectors to continue from",
-                not self.init_from and getattr(self, name),
-            )
-
-
 def is_between(least: float, n: int, most: float) -> bool:
     """Return whether n is an integer from `least` to `most`."""
     return isinstance(n, int) and least <= n <= most

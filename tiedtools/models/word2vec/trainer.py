@@ -5,10 +5,12 @@ from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
+from tiedtools.base.settings import Continuation
 from tiedtools.files.output import STDOUT
+from tiedtools.models.continuing import log_start
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import Config, Continuation, Resampling
-from tiedtools.models.word2vec.continuing import check, log_start, read_source, start_from
+from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.models.word2vec.continuing import check, read_source, start_from
 from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
@@ -120,7 +122,7 @@ class Word2VecTrainer(Trainer):
                 model.reference = self.prepared(super().make(text)).vectors(self.files.write).matrix
             return model
         if self.source:
-            log_start(self.source, text)
+            log_start(self.source, text.vocab, text.counts)
         return self.prepared(super().make(text))
 
     def prepared(self, model: Word2Vec) -> Word2Vec:

@@ -1,0 +1,207 @@
+"""Training that continues from an earlier language model."""
+
+import numpy as np
+import pytest
+
+import tiedtools as tt
+from tiedtools.models.lm.continuing import continued, read_source
+
+RNG = np.random.default_rng(7)
+SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)
+KINDS = {
+    "untied": dict(),
+    "tied": dict(tying="tied"),
+    "linear": dict(tying="linear", hidden=12, cell="gru"),
+    "chars": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="all"),
+    "plain": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="plain", output_bias=False),
+}
+OPTIMIZERS = dict(
+    sgd=dict(l2=0.01, weight_decay=0.01, lr_weight_decay=0.01, unit_embeddings=True),
+    asgd=dict(sampled=5),
+    adam=dict(lr=0.01, weight_decay=0.01, lr_weight_decay=0.01),
+    adadelta=dict(l2=0.01, threads=2),
+)
+
+
+def sentences(words, n=60):
+    """Return sentences of a language in which each word mostly follows the one before it."""
+    starts, jumps = RNG.integers(len(words), size=(2, n, 8))
+    noise = RNG.random((n, 8)) < 0.2
+    return [
+        [words[k] for k in (start[0] + np.arange(8) + noisy * jump) % len(words)]
+        for start, jump, noisy in zip(starts, jumps, noise)
+    ]
+
+
+FIRST, SECOND = (sentences([f"w{chr(97 + k)}{k}" for k in numbers]) for numbers in (range(20), range(10, 26)))
+ADDED = {word for line in SECOND for word in line} - {word for line in FIRST for word in line}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that trains on FIRST and saves the model."""
+
+    def save(kind="tied", **settings):
+        settings = {**SMALL, **KINDS[kind], **settings}
+        return tt.LanguageModel("lm", **settings).fit(FIRST, save_model=tmp_path / "first.npz"), tmp_path / "first.npz"
+
+    return save
+
+
+def values(model):
+    return {name: array.copy() for name, array in model.params.owners()}
+
+
+def is_embedding(name):
+    return name.startswith("emb_") and name != "emb_out.b"
+
+
+def again(**settings):
+    """Return an estimator with few settings, because the others are those of the model to continue from."""
+    return tt.LanguageModel("lm", threads=1, valid_share=0, **settings)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("kind", ["untied", "tied"])
+def test_frozen_embeddings_stay_and_others_change(saved, kind, optimizer):
+    old, path = saved(kind, optimizer=optimizer, **OPTIMIZERS[optimizer])
+    new = again().fit(SECOND, init_from=path, freeze="embeddings")
+    before, after = values(old.model), values(new.model)
+    order = [old.model.vocab.words.index(word) for word in new.model.vocab.words]
+    assert before.keys() == after.keys() and new.model.config.optimizer == optimizer
+    for name, array in before.items():
+        if is_embedding(name):
+            np.testing.assert_array_equal(after[name], array[order], name)
+        else:
+            assert (after[name] != (array[order] if name == "emb_out.b" else array)).any(), name
+
+
+def test_layers_that_compose_embeddings_are_frozen(saved):
+    old, path = saved("chars")
+    new = again().fit(FIRST, init_from=path, freeze="embeddings")
+    changed = {name for name, array in values(new.model).items() if (array != values(old.model)[name]).any()}
+    assert changed == {name for name in values(old.model) if not is_embedding(name)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_words_keep_their_parameters_and_new_words_learn(saved, kind):
+    old, path = saved(kind)
+    estimator = again().trainer(SECOND, init_from=path, grow=True)
+    source = read_source(str(path))
+    text, _ = estimator.read()
+    start = continued(source, text.vocab, estimator.config, estimator.continuation)
+    words = text.vocab.words
+    assert set(words) == {*old.model.vocab.words, *ADDED} and len(ADDED) == 6
+    rows = [words.index(word) for word in old.model.vocab.words]
+    for side in "in", "out":
+        known, grown = old.model.vectors(side), start.vectors(side)
+        np.testing.assert_array_equal([grown[word] for word in known.words], known.matrix)
+        new = np.array([grown[word] for word in sorted(ADDED)])
+        assert new.any(1).all() and len(np.unique(new, axis=0)) == len(new)
+    if old.model.config.output_bias:
+        np.testing.assert_array_equal(start.params["emb_out.b"][rows], old.model.params["emb_out.b"])
+    for name, array in values(old.model).items():
+        if not is_embedding(name) and name != "emb_out.b":
+            np.testing.assert_array_equal(start.params[name], array, name)
+
+    trained, untrained = again(epochs=4).fit(SECOND, init_from=path, grow=True), again()
+    untrained.trained = start
+    moved = trained.model.vectors("out")
+    assert all((moved[word] != start.vectors("out")[word]).any() for word in ADDED)
+    assert trained.perplexity(SECOND) < 0.7 * untrained.perplexity(SECOND)
+
+
+def test_new_words_may_have_more_syllables_and_new_ones(tmp_path):
+    settings = SMALL | dict(subwords="syllables", subword_dim=4, reuse="all")
+    subwords = {"ab": "ab", "abcd": "ab cd", "cdab": "cd ab", "cdabcd": "cd ab cd"}
+    (tmp_path / "syllables").write_text("".join(f"{word} {split}\n" for word, split in subwords.items()))
+    words = list(subwords)
+    first, second = ([RNG.choice(choice, 5).tolist() for _ in range(40)] for choice in (words[:3], words))
+    estimator = tt.LanguageModel("lm", **settings, segmentation=str(tmp_path / "syllables"))
+    old = estimator.fit(first, save_model=tmp_path / "first.npz").model
+    (tmp_path / "syllables").unlink()
+    new = again().trainer([*second, ["abx"]], init_from=str(tmp_path / "first.npz"), grow=True)
+    text, _ = new.read()
+    start = new.make(text)
+    assert start.params["emb_in.proj.W"].shape[0] > old.params["emb_in.proj.W"].shape[0]
+    assert len(text.vocab.subwords.units) > len(old.vocab.subwords.units)
+    known, grown = old.vectors("in"), start.vectors("in")
+    np.testing.assert_array_equal([grown[word] for word in known.words], known.matrix)
+
+
+def test_the_continued_model_predicts_the_new_text_better(saved, tmp_path):
+    old, path = saved(epochs=6)
+    inside = [[word for word in line if word not in ADDED] for line in SECOND]
+    new = again(epochs=6).fit(inside, init_from=path)
+    assert set(new.model.vocab.words) == set(old.model.vocab.words)
+    assert new.perplexity(inside) < 0.9 * old.perplexity(inside)
+
+
+def test_a_continued_run_resumes(saved, tmp_path):
+    _, path = saved("untied")
+    options = dict(init_from=path, freeze="embeddings")
+    again(epochs=3).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)
+    files = dict(checkpoint=tmp_path / "c", save_model=tmp_path / "part.npz", no_manifest=True)
+    again(epochs=3).fit(SECOND, on_epoch=lambda figures: False, **files, **options)
+    again(epochs=3).fit(SECOND, resume=True, **files, **options)
+    assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    with pytest.raises(tt.TiedtoolsError):
+        again(epochs=3).fit(SECOND, resume=True, **files, init_from=path)
+
+
+@pytest.mark.parametrize("command", ["lm", "lstm"])
+def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, command):
+    saved("tied", optimizer="adam", lr=0.02, dropout_kind="gal", drop_word=0.2, tokenize="lower")
+    text = tmp_path / "text"
+    text.write_text("".join(" ".join(line) + "\n" for line in SECOND))
+    args = [command, text, "--init-from", tmp_path / "first.npz", "--threads", 1, "--output", tmp_path / "v"]
+    saving = "--save-model", tmp_path / "second.npz"
+    assert run(*args, "--grow", "--drop-state", 0.1, "--epochs", 1, *saving).exit_code == 0
+    model = tt.load(tmp_path / "second.npz")
+    config = model.model.config
+    assert (config.size, config.tying, config.optimizer, config.batch) == (8, "tied", "adam", 4)
+    assert (config.drop_word, config.drop_state, model.settings["lr"]) == (0.2, 0.1, 0.02)
+    assert ADDED < set(model.model.vocab.words) and model.settings["tokenize"] == "lower"
+    result = run(*args, "--size", 9)
+    assert result.exit_code == 2 and "--size" in result.stderr and len(result.stderr.splitlines()) < 5
+
+
+@pytest.mark.parametrize(
+    "settings, options",
+    [
+        (dict(size=9, hidden=9), {}),
+        (dict(cell="gru"), {}),
+        (dict(layers=2), {}),
+        (dict(tying="untied"), {}),
+        (dict(subwords="chars"), {}),
+        (dict(subwords="morphs", segmentation="file"), {}),
+        ({}, dict(freeze="embeddings", grow=True)),
+        ({}, dict(freeze="in")),
+        ({}, dict(init_from=None, grow=True)),
+        ({}, dict(init_from="none.npz")),
+        ({}, dict(init_from="checkpoint")),
+        ({}, dict(init_from="w2v.npz")),
+        ({}, dict(init_from="vectors")),
+        ({}, dict(read_vocab="vocabulary")),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
+    saved()
+    files = dict(checkpoint=tmp_path / "checkpoint", save_vocab=tmp_path / "vocabulary", output=tmp_path / "vectors")
+    if options.get("init_from") or "read_vocab" in options:
+        tt.LanguageModel("lm", **SMALL).fit(FIRST, **files)
+        tt.Word2Vec(8, min_count=1, epochs=1, threads=1).fit(FIRST, save_model=tmp_path / "w2v.npz")
+    options = {"init_from": "first.npz", **options}
+    options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
+    with pytest.raises(tt.TiedtoolsError) as error:
+        again(**settings).fit(SECOND, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_a_text_without_a_known_word_and_rnnlm_are_refused(saved):
+    _, path = saved()
+    with pytest.raises(tt.TiedtoolsError):
+        again().fit([["other", "words"]] * 20, init_from=path)
+    with pytest.raises(tt.TiedtoolsError):
+        tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path)

@@ -1,0 +1,55 @@
+"""What all training has in common that continues from an earlier model or from earlier vectors."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiedtools.base.errors import Contradiction
+from tiedtools.base.messages import log
+from tiedtools.base.settings import Continuation
+from tiedtools.files import digests
+from tiedtools.text.vocab import END, UNK, Vocab
+
+
+class Source(NamedTuple):
+    """What to continue from: path, Vocab with counts (0 if unknown), parameters by name, settings of training."""
+
+    path: str
+    vocab: Vocab
+    arrays: dict[str, np.ndarray]
+    settings: dict[str, Any]
+
+
+def require_same(source: Source, config: Any, names: list[str], remedy: str = "") -> None:
+    """Raise Contradiction if the configuration differs from the Source in one of these settings.
+
+    remedy  what else the user can do
+    """
+    for name in names:
+        was, now = source.settings.get(name, getattr(config, name)), getattr(config, name)
+        if was != now:
+            use = f"omit `{name}`" if was is None else f"use `{name}={was}`"
+            raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {use}{remedy}")
+
+
+def rows_of(known: Vocab, vocab: Vocab) -> np.ndarray:
+    """Return the IDs in `vocab` of all words of the Vocab `known`, which it must have."""
+    index = {word: row for row, word in enumerate(vocab.words)}
+    return np.array([index[word] for word in known.words])
+
+
+def identity(path: str, continuation: Continuation) -> dict[str, Any]:
+    """Return the options that must match for a run that continues from the file `path` to resume."""
+    return dict(init=digests.of_file(path)["sha256"], freeze=continuation.freeze, grow=continuation.grow)
+
+
+def log_start(source: Source, vocab: Vocab, counts: Any) -> None:
+    """Log how many words are known and new, and what is missing in the source. counts: of the text, int64 [V]."""
+    known, new = len(source.vocab), len(vocab) - len(source.vocab)
+    occurs = counts[rows_of(source.vocab, vocab)] > 0
+    seen = sum(there for word, there in zip(source.vocab.words, occurs.tolist()) if word not in (END, UNK))
+    log.info(f"{source.path}: {known:,} words, {seen:,} of them in the text, and {new:,} new words")
+    if "tying" not in source.settings:
+        log.info(f"{source.path}: has input vectors only; output vectors start at 0, and counts are those of the text")
+    if not seen:
+        log.warning(f"{source.path}: none of its words is in the text; are language and case the same?")
