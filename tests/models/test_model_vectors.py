@@ -16,7 +16,8 @@ from tiedtools.models.rnnlm import program
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.vectors.check import Check
-from tiedtools.vectors.vectors import Vectors, files_read
+from tiedtools.vectors.naming import files_read
+from tiedtools.vectors.vectors import Vectors
 
 
 def word2vec(**options):

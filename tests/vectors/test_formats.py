@@ -6,7 +6,8 @@ import pytest
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.formats import FORMATS, Format
-from tiedtools.vectors.vectors import Vectors, format_of
+from tiedtools.vectors.naming import format_of
+from tiedtools.vectors.vectors import Vectors
 
 
 def read_toy(rows, format):

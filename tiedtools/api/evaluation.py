@@ -11,7 +11,8 @@ from tiedtools.api.estimator import Estimator, Path
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.text.datasets import locate
-from tiedtools.vectors.vectors import Vectors, refuse_absent
+from tiedtools.vectors.naming import refuse_absent
+from tiedtools.vectors.vectors import Vectors
 
 
 def vectors_of(source: Vectors | Estimator | Path) -> Vectors:

@@ -168,7 +168,8 @@ def align(a, b, output, center, normalize, **reading):
     """
     from tiedtools.files.output import refuse_clashes
     from tiedtools.vectors.alignment import align as fit
-    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
+    from tiedtools.vectors.naming import file_written, files_read, format_of, refuse_absent
+    from tiedtools.vectors.vectors import Vectors
 
     refuse_absent([a, b], reading["format"])
     if output:

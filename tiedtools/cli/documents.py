@@ -90,7 +90,8 @@ def docvec(path, text, unit, sif, save, binary, errors):
 
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.sources import shown
-    from tiedtools.vectors.vectors import Vectors, format_of, trained_format
+    from tiedtools.vectors.naming import format_of, trained_format
+    from tiedtools.vectors.vectors import Vectors
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary
@@ -113,8 +114,8 @@ def docvec(path, text, unit, sif, save, binary, errors):
         {"line": number, "text": line, "vector": vector}
         for number, (line, vector) in enumerate(zip(first_lines, digits), 1)
     )
-    write = vectors.write_binary if binary else vectors.write_text
-    yield Answer((lambda file: np.save(file, matrix)) if as_npy else write, rows)
+    form = "binary" if binary else "text"
+    yield Answer(lambda file: np.save(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
     source.lexicon.tell_oovs()
 
 

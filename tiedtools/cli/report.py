@@ -113,9 +113,7 @@ class RnnlmReport(LmReport):
     """Print rnnlm's line per epoch to stdout at any verbosity; entropies are in bits."""
 
     def epoch(self, **figures):
-        if self.bar is not None:
-            self.bar.clear()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), self.aside():
             print(self.line(**figures), flush=True)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]

@@ -65,7 +65,8 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
     from tiedtools.models.composing import composer
     from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit
-    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
+    from tiedtools.vectors.naming import file_written, files_read, format_of
+    from tiedtools.vectors.vectors import Vectors
 
     format = format_of(target, format, dtype)
     refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
@@ -76,7 +77,7 @@ def convert(source, target, source_format, format, words, lower, spaces, top, no
             vectors = vectors.joined(compose(sorted(unknown)))
         if missing := len(selected.keys() - vectors.index.keys()):
             log.info(f"{missing:,} of the {len(selected):,} words of {words} have no vector in {source}")
-        vectors = edit.only(vectors, selected)
+        vectors = vectors.restrict(selected)
     if lower:
         vectors = edit.lower(vectors, lower)
     if spaces:

@@ -159,6 +159,8 @@ def report_corrupt(path, expected="model"):
     """Raise TiedtoolsError, for a corrupt file, if the block finds wrong or missing values."""
     try:
         yield
+    except TiedtoolsError:
+        raise
     except WRONG as error:
         raise corrupt(path, error, expected) from None
 

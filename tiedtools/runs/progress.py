@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base import interrupts
@@ -38,6 +39,10 @@ class Progress:
 
     def close(self):
         """The run has ended, normally or not."""
+
+    def aside(self):
+        """Return a context in which other code may print."""
+        return contextlib.nullcontext()
 
 
 class Forwarder:
@@ -119,7 +124,9 @@ class Callbacks(Forwarder):
     def call(self, function, figures):
         if self.stopped:
             return
-        if type(answer := function(figures)).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
+        with self.listener.aside():
+            answer = function(figures)
+        if type(answer).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True
             interrupts.ask()
 
@@ -138,7 +145,7 @@ class Bar(Progress):
         self.perplexities = perplexities
 
     def compiling(self, number: int | None, expected: int) -> None:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         if self.compilation is None:
             self.compilation = tqdm(
@@ -157,7 +164,7 @@ class Bar(Progress):
                 self.compilation.update(number - self.compilation.n)
 
     def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         self.span = " of the epoch" * endless
         self.bar = tqdm(
@@ -189,3 +196,13 @@ class Bar(Progress):
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Clear the bar, so that what the block prints is above it, and show it again."""
+        if self.bar is not None:
+            self.bar.clear()
+        yield
+        if self.bar is not None:
+            sys.stdout.flush()
+            self.bar.refresh()

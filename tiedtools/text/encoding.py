@@ -121,6 +121,8 @@ def encode(
                 text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, [text.size], [new_id])
+    except TiedtoolsError:
+        raise
     except OSError as error:
         raise full(error) from None
     if not found:

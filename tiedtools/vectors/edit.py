@@ -9,12 +9,6 @@ from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 
-def only(vectors, words):
-    """Select the vectors of distinct `words`, in this order; words without a vector are skipped."""
-    words = [word for word in words if word in vectors]
-    return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
-
-
 def lower(vectors, how):
     """Lower-case the words and merge duplicates, in the order of first occurrence.
 
