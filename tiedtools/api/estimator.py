@@ -92,6 +92,13 @@ class Estimator(Renaming):
         with open_output(os.fspath(path)) as file:
             model.save(file)
 
+    @classmethod
+    def load(cls, path: Path) -> Any:
+        """Read a model, as `tiedtools.load` does."""
+        import tiedtools
+
+        return tiedtools.load(path)
+
     def run(
         self: Self,
         trainer: Trainer,
