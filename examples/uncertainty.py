@@ -61,7 +61,8 @@ def coverage(lines, args, folder):
     for number, part in enumerate(parts[: args.bases]):
         text.write_text("".join(part))
         runs = w2v(text, args.runs, output, "--seed", 1 + 100 * number, *args.options)
-        estimates = np.array([estimate(values) for values in pair_cosines(runs, pairs).T])
+        whole = pair_cosines(runs.on_whole_text, pairs)
+        estimates = np.array([estimate(*values) for values in zip(pair_cosines(runs, pairs).T, whole.T)])
         low, high = estimates[:, 1], estimates[:, 2]
         known = ~np.isnan(low) & common
         inside = lambda values: np.where(known & ~np.isnan(values), (values >= low) & (values <= high), np.nan)

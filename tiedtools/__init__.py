@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
     from tiedtools.api.runs import Runs as Runs
+    from tiedtools.api.text import documents as documents
+    from tiedtools.api.text import tokenize as tokenize
     from tiedtools.api.translation import Translator as Translator
     from tiedtools.api.word2vec import Word2Vec as Word2Vec
     from tiedtools.base.errors import Contradiction as Contradiction
@@ -32,9 +34,11 @@ PUBLIC = {
     "Translator": "api.translation",
     "Vectors": "vectors.vectors",
     "Word2Vec": "api.word2vec",
+    "documents": "api.text",
     "evaluate_analogies": "api.evaluation",
     "evaluate_similarity": "api.evaluation",
     "load": "api.loading",
+    "tokenize": "api.text",
 }
 __all__ = ["__version__", *PUBLIC]  # noqa: PLE0604
 

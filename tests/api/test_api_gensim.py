@@ -14,7 +14,6 @@ from tiedtools.vectors.gensimnames import GensimNames
 WORDS = ["king", "queen", "man", "woman", "apple", "pear", "river", "lake"]
 SENTENCES = [WORDS[:4], WORDS[2:6], WORDS[4:]] * 30
 SMALL = dict(vector_size=8, min_count=1, workers=1, seed=3)
-MANY = np.random.default_rng(7).standard_normal(8)
 
 QUERIES = """
 wv["king"]
@@ -31,7 +30,6 @@ wv.get_normed_vectors()
 wv.most_similar("king", topn=3)
 wv.most_similar(positive=["king", "woman"], negative=["man"])
 wv.most_similar("king", restrict_vocab=4)
-wv.most_similar([wv["king"], "woman"])
 wv.similar_by_word("king", 3)
 wv.similar_by_key("king", restrict_vocab=5)
 wv.similar_by_vector(wv["king"] + wv["pear"], topn=3)
@@ -48,7 +46,6 @@ wv.closer_than("king", "pear")
 wv.most_similar_to_given("king", ["pear", "lake", "man"])
 wv.get_mean_vector(["king", "plum", "pear"])
 wv.get_mean_vector(["king", "pear"], weights=[2, -1], pre_normalize=False, post_normalize=True)
-wv.get_mean_vector(["king", wv["pear"]])
 """
 
 
@@ -96,9 +93,7 @@ def test_files_are_exchanged_with_gensim(tmp_path, vectors, binary):
 
 def test_a_model_has_its_vectors_and_counts(tmp_path, model):
     assert model.wv.index_to_key == model.vectors.words
-    assert {word: model.wv.get_vecattr(word, "count") for word in WORDS} == dict(
-        zip(WORDS, [30, 30, *[60] * 4, 30, 30])
-    )
+    assert [model.wv.get_vecattr(word, "count") for word in WORDS] == [30, 30, 60, 60, 60, 60, 30, 30]
     model.save(tmp_path / "m.npz")
     model.fit(SENTENCES, output=tmp_path / "v.txt", manifest=tmp_path / "v.txt.manifest.json")
     for loaded in tt.load(tmp_path / "m.npz").wv, tt.Word2Vec.load(tmp_path / "m.npz").wv, tt.load(tmp_path / "v.txt"):
@@ -111,10 +106,10 @@ def test_a_model_has_its_vectors_and_counts(tmp_path, model):
     "typed, own",
     [
         (SMALL, dict(size=8, min_count=1, threads=1, seed=3)),
-        (dict(sg=1, iter=3, alpha=0.1, hs=1, negative=0), dict(architecture="skipgram", epochs=3, lr=0.1, hs=True, negative=0)),
+        (dict(sg=1, iter=3, alpha=0.1, hs=1), dict(architecture="skipgram", epochs=3, lr=0.1, hs=True)),
         (dict(sg=0, hs=0, cbow_mean=0, learning_rate=0.1), dict(architecture="cbow", cbow_sum=True, lr=0.1)),
         (dict(cbow=0, ns_exponent=0.5, epochs=2), dict(architecture="skipgram", ns_exponent=0.5, epochs=2)),
-        (dict(cbow=np.True_, cbow_mean=1, shrink_windows=False, tying="tied+L"), dict(fixed_window=True, tying="linear")),
+        (dict(cbow=np.True_, cbow_mean=1, shrink_windows=0, tying="tied+L"), dict(fixed_window=True, tying="linear")),
         (dict(architecture="skip-gram"), dict(architecture="skipgram")),
     ],
     ids=str,
@@ -215,8 +210,7 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: tt.Word2Vec(size="8"): TypeError,
         lambda: tt.Word2Vec(3): TypeError,
         lambda: tt.load(tmp_path / "none.txt"): FileNotFoundError,
-        lambda: tt.load(tmp_path): OSError,
-        lambda: tt.Word2Vec().fit(tmp_path): IsADirectoryError,
+        lambda: tt.Word2Vec().fit(tmp_path): OSError,
     }.items():  # fmt: skip
         with pytest.raises(kind) as error:
             call()
@@ -235,19 +229,13 @@ def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):
         monkeypatch.setattr("sys.stderr", stream)
         model.fit(SENTENCES, progress=progress)
         assert ("ETA" in stream.getvalue()) == shown
-    monkeypatch.setattr("sys.stderr", Terminal())
-    monkeypatch.setattr("sys.stdout", stderr := sys_stderr())
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sys.stdout", stream)
     bar = Bar()
     bar.begin(100)
     with bar.aside():
         print("epoch 1")
     bar.close()
-    before, _, after = stderr.getvalue().partition("epoch 1\n")
+    before, _, after = stream.getvalue().partition("epoch 1\n")
     assert before.rstrip(" ").endswith("\r") and "%" in after
-
-
-def sys_stderr():
-    """Return the current standard error, to which the test prints."""
-    import sys
-
-    return sys.stderr

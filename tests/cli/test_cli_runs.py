@@ -71,6 +71,15 @@ def test_evaluations_have_intervals_over_runs(run, files, folder):
     assert found["results"][0]["runs"] == 5 and len(lines) > 2
 
 
+def test_compare_has_intervals_over_pairs_of_runs(run, files):
+    found, lines = answer(run, "compare", *files, "--top", 3)
+    assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
+    same, _ = answer(run, "compare", files[0], files[0])
+    assert same["results"][0]["value"] == pytest.approx(1)
+    one, _ = answer(run, "compare", f"{files[0]}:2", files[0])
+    assert one["results"][2]["low"] < one["results"][2]["value"] < 1
+
+
 def test_cosines_of_words_and_axes(run, files):
     found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
     assert [row["runs"] for row in found["cosines"]] == [5] * 6

@@ -17,6 +17,7 @@ import tempfile
 
 import numpy as np
 import plainreaders as plain
+from fasttextcase import model as fasttext
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzmutations import PACK
@@ -25,6 +26,7 @@ from fuzztranslation import cases as translation
 from fuzzvectors import (
     checked,
     content,
+    fasttext_vectors,
     folder_vectors,
     model_vectors,
     npy_vectors,
@@ -53,6 +55,7 @@ from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.divergence import is_sane
 from tiedtools.training.fit import Fit
+from tiedtools.vectors.fasttextwriter import write as write_fasttext
 
 WORDS = ["</s>", "the", "caf\u00e9", "a\u00a0b", "<unk>", "once", "3"]
 COUNTS = [5, 9, 7, 4, 4, 1, 1]
@@ -265,9 +268,19 @@ def texts():
         "vectors-text-gz": ("v.txt.gz", PACK["gz"](text), of("text")),
         "vectors-binary-xz": ("v.bin.xz", PACK["xz"](binary), of("binary")),
         "vectors-starspace": ("v.tsv", GLOVE.replace(b" ", b"\t"), of("glove")),
+        **{f"vectors-fasttext-{name}": ("m.bin", data, fasttext_vectors) for name, data in fasttext_models()},
+        "check-fasttext": ("m.bin", fasttext(WORDS)[0], checked),
         "check-text": ("v.txt", text, checked),
         "check-binary": ("v.bin", binary, checked),
     }
+
+
+def fasttext_models():
+    """Yield (name, bytes) of models of fastText."""
+    yield "subwords", fasttext(WORDS)[0]
+    yield "pruned", fasttext(WORDS, kept={3: 1, 7: 0})[0]
+    yield "supervised", fasttext(WORDS, labels=["__label__a"], header=dict(model=3, word_ngrams=2))[0]
+    yield "quantized", written(write_fasttext, WORDS, MATRIX, quantized=True)
 
 
 def pairs_of_files():

@@ -51,6 +51,18 @@ def vectors(path, files, rng, format):
     agree((found.words, found.matrix), reads[-1], content(path, files))
 
 
+def fasttext_vectors(path, files, rng):
+    """Compute all vectors, in words' order and in blocks, and compose some words."""
+    found, skipping = Vectors.read(path), Vectors.read(path, errors="replace", skip_bad=True)
+    assert len(found.words) == len(found) and all(found.index[word] == k for k, word in enumerate(found.words))
+    matrix = np.asarray(found.matrix)
+    assert matrix.shape == found.matrix.shape and matrix.tobytes() == found.matrix[np.arange(len(found))].tobytes()
+    assert skipping.matrix.tobytes() == matrix.tobytes()
+    if found.composes:
+        assert np.isfinite(found.matrix.compose(["unseen", "caf\u00e9s", ""])[1]).all()
+    assert found.matrix.sentences([[b"the", b"unseen"], []]).shape == (2, found.dim)
+
+
 def npy_vectors(path, files, rng):
     found = read_vectors(path)
     (words_name,) = files.keys() - {path.name}

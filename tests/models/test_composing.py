@@ -158,10 +158,11 @@ def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tm
         result = run(*command, "--set", pairs, "--oov", "compose", input=vectors.read_bytes())
         name = "standard input" if "-" in command else vectors
         told = (
-            f"tiedtools: {name}: has no composed word vectors; give a model trained with `lstm --subwords`, or another"
+            f"tiedtools: {name}: has no composed word vectors; give a model of fastText with n-grams, or one trained"
+            " with `lstm --subwords`, or another"
         )
         assert (result.exit_code, result.stderr) == (1, f"{told} --oov\n")
-    with pytest.raises(TiedtoolsError, match="Vectors do not compose words; give a trained model or its path"):
+    with pytest.raises(TiedtoolsError, match="Vectors do not compose words; read a model of fastText"):
         tt.evaluate_similarity(Vectors.read(vectors), pairs, oov="compose")
 
 

@@ -49,6 +49,6 @@ def test_codes_are_accepted():
 
 
 def test_missing_library(monkeypatch):
-    monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
+    monkeypatch.setitem(sys.modules, "subword_nmt", None)
     with pytest.raises(TiedtoolsError, match=r"tiedtools\[nmt\]"):
         learn(COUNTS, 3)

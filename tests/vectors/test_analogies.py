@@ -30,7 +30,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("method", module.METHODS)
 @pytest.mark.parametrize("block", [1, 1 << 24])
 def test_answers_match_the_definition(monkeypatch, method, block):
-    monkeypatch.setattr(neighbors, "BLOCK", block)
+    monkeypatch.setattr(neighbors, "SCORES", block)
     vectors = grid()
     asked = [("x0", "y0", "x1"), ("y3", "x3", "other5"), ("x0", "y0", "x1"), ("x1", "x1", "y1")]
     found = analogies(Candidates(vectors), asked, 1000, method)
@@ -74,7 +74,7 @@ def test_solve_returns_the_best_answer_of_each_question(monkeypatch, method, blo
     asked = [words[:3] for words in questions()] + [("x0", "x0", "x0")]
     candidates = Candidates(vectors, restrict)
     expected = analogies(candidates, asked, 1, method)
-    monkeypatch.setattr(neighbors, "BLOCK", block)
+    monkeypatch.setattr(neighbors, "SCORES", block)
     rows = np.array([[vectors.index[word] for word in words] for words in asked])
     found = solve(candidates, rows, method).tolist()
     assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]

@@ -18,6 +18,7 @@ NAMES = dict(
     text="b.txt",
     binary="b.bin",
     glove="b.glove",
+    fasttext="c.bin",
     npy="b.npy",
     safetensors="b.safetensors",
     tsv="vectors.tsv",
@@ -43,7 +44,7 @@ def test_every_format_has_a_name():
 @pytest.mark.parametrize("first", NAMES)
 def test_conversion_between_all_formats_which_are_inferred_from_names(run, source, tmp_path, first):
     once = f"{tmp_path}/{NAMES[first]}"
-    result = run("convert", source, once)
+    result = run("convert", source, once, *["--to", "fasttext"] * (first == "fasttext"))
     assert (result.exit_code, result.stdout) == (0, "") and result.stderr == "6 words of 2 numbers\n"
     assert run("convert", once, "-", "--from", first).stdout == source.read_text()
     for second, name in NAMES.items():
@@ -63,7 +64,7 @@ def test_other_names_are_text(run, source, tmp_path, name):
 @pytest.mark.parametrize("name", ["b.xlsx", "b.csv", "b.TXT", "b.xlsx.gz", "b.txt.zip", "b.50.h5", "b.7z", "b."])
 def test_unknown_extensions_are_refused(run, source, tmp_path, name):
     result = run("convert", source, tmp_path / name)
-    known = ".txt, .vec, .w2v, .bin, .glove, .npy, .safetensors, .tsv"
+    known = ".txt, .vec, .w2v, .bin, .glove, .ftz, .npy, .safetensors, .tsv"
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not (tmp_path / name).exists()
     assert f"{name}: unknown extension ." in result.stderr
     assert f"use {known}, or none for text, or choose --to" in result.stderr

@@ -49,7 +49,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("block", [1, 1000, 1 << 24])
 def test_neighbors_are_those_of_the_definition(monkeypatch, block):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "SCORES", block)
     vectors = random_vectors()
     words = ["w0", "w17", "w299", "w17"]
     for top, restrict in ((1, None), (10, None), (10, 20), (298, None), (299, None), (1000, None), (5, 1)):

@@ -17,6 +17,8 @@ from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Bar, Callbacks, Progress
 from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
+from tiedtools.text.raw import as_trained, prepared
+from tiedtools.text.sentences import sources
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors
@@ -82,6 +84,11 @@ class Estimator(Renaming):
         if which != "source" and len(self.model.vocab) == len(vectors):
             vectors.counts = self.model.vocab.counts
         return vectors
+
+    def raw(self, source: Any, **how: Any) -> list[Any]:
+        """Return the texts of a source, tokenized like the training text if that was; see text.raw.prepared."""
+        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
+        return texts
 
     def save(self, path: Path) -> None:
         """Write the model to a file: parameters, vocabulary, and all settings; `load` reads it.

@@ -31,7 +31,7 @@ def composer_of(source: Vectors | Estimator | Path) -> Any:
     from tiedtools.models.composing import compose, needed
 
     if isinstance(source, Vectors):
-        raise TiedtoolsError("Vectors do not compose words; give a trained model or its path, or another `oov`")
+        return source.compose
     return functools.partial(compose, source.model) if isinstance(source, Estimator) else needed(os.fspath(source))
 
 

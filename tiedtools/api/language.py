@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.cells import CELLS
 from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path
 from tiedtools.text.vocab import END
@@ -132,6 +133,12 @@ class LanguageModel(Estimator):
 
         return Lexicon(self.model.vocab)
 
+    @property
+    def split(self) -> Callable[[str | Iterable[str]], list[str]]:
+        """The function that splits a string into the words that the model reads; words remain as they are."""
+        words: Callable[[str | Iterable[str]], list[str]] = splitter(as_trained(self.model, tell=False))
+        return words
+
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
         """Return the Vectors of any words, composed from their subwords by a model trained with `subwords`.
 
@@ -180,7 +187,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`; the state carries over from sentence to sentence
+        text         a source as for `fit`, tokenized like the training text if that was; the state carries over from
+                     sentence to sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -192,7 +200,7 @@ class LanguageModel(Estimator):
 
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk)
-        for part in sources(text):
+        for part in self.raw(text):
             for piece in score_text(self.scorer(), lexicon, part, "strict", independent, batch):
                 totals.add(piece)
         if lexicon.unk is None:
@@ -227,7 +235,7 @@ class LanguageModel(Estimator):
 
         one_of("unit", unit, UNITS)
         options = independent, checked("batch", batch, int | None, BATCH), unit, separator
-        for part in sources(text):
+        for part in self.raw(text):
             for _, rows in surprisals(self.scorer(), self.lexicon, part, "strict", *options):
                 yield from rows
 
@@ -245,7 +253,7 @@ class LanguageModel(Estimator):
 
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
-        hypotheses = ((None, words) for text in sources(sentences) for _, words in lines(text))
+        hypotheses = ((None, words) for text in self.raw(sentences, unit="line") for _, words in lines(text))
         scores = np.fromiter(rescore(self.scorer(), lexicon, hypotheses, batch, oov_logprob), np.float64)
         lexicon.tell_oovs(fate(oov_logprob))
         return scores
@@ -278,7 +286,7 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.continuation import most_probable, read
 
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
-        ids = lexicon.ids(lexicon.codes(words_of(context)))
+        ids = lexicon.ids(lexicon.codes(self.split(context)))
         model = self.scorer()
         logprobs, _ = read(model, [0, *ids], model.start(1))
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
@@ -312,7 +320,7 @@ class LanguageModel(Estimator):
             top_k=checked("top_k", top_k, int | None, COUNT),
         )
         lexicon = self.lexicon
-        prompt_words = [] if prompt is None else words_of(prompt)
+        prompt_words = [] if prompt is None else self.split(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
         choice["banned"] = lexicon.unk if no_unk else None
         return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)

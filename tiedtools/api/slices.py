@@ -52,6 +52,7 @@ def train_slices(
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
         os.remove(checkpoint)
+    settings = settings | {"lr": Word2Vec(**settings).configured[0].lr}
     tied = settings.get("tying", "untied") != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     run = {"runs": 1, **others}

@@ -123,7 +123,7 @@ class Translator(Estimator):
             max_length=checked("max_length", max_length, int, COUNT),
             banned=1 if no_unk else None,
         )
-        lines_read = itertools.chain.from_iterable(lines(text) for text in sources(sentences))
+        lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
         translations: Iterator[list[Translation]]
         translations = self.interpreter(batch, normalize, align, **search).translations(lines_read)
         return translations
@@ -142,6 +142,6 @@ class Translator(Estimator):
         from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
-        sides = [itertools.chain.from_iterable(lines(text) for text in sources(side)) for side in (source, target)]
-        pairs = side_by_side(sides[0], sides[1], ("source", "target"))
+        read = lambda side: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line")))
+        pairs = side_by_side(read(source), read(target), ("source", "target"))
         return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
@@ -69,6 +69,8 @@ class Word2Vec(Estimator):
         if isinstance(special.get("init_from"), os.PathLike):
             special["init_from"] = os.fspath(special["init_from"])
         continuation, resampling = sort_out(special, Continuation, Resampling)
+        if continuation.init_from and not continuation.freeze and self.settings.get("lr") is None:
+            config = replace(config, lr=config.lr / 2)  # so that little of what was learned is lost; docs/results.md
         run_files = files({"write": written(config), **others})
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))
         extra = dict(no_memory_check=no_memory_check, classes=classes, read_vocab=read_vocab and os.fspath(read_vocab))

@@ -1,7 +1,9 @@
 """Errors the user can fix, and helpers for their messages."""
 
 import errno
+import importlib
 import re
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -80,6 +82,15 @@ def unreadable(path: str, error: BaseException) -> TiedtoolsError:
         why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
     kind = NotFound if isinstance(error, FileNotFoundError) else Unreadable if isinstance(error, OSError) else None
     return (kind or TiedtoolsError)(f"{path or repr(path)}: cannot be read: {why}")
+
+
+def library(name: str, purpose: str, extra: str) -> Any:
+    """Import and return an optional module. Raises TiedtoolsError, which names the extra that installs it."""
+    try:
+        importlib.import_module(name.partition(".")[0])
+        return importlib.import_module(name)
+    except ImportError:
+        raise TiedtoolsError(f'{purpose}: pip install "tiedtools[{extra}]"') from None
 
 
 def quoted(text: object) -> str:

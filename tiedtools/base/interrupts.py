@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import threading
+from collections.abc import Iterator
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3  # further signals that a run ignores while saving; the next one aborts it
@@ -12,7 +13,7 @@ deferring = False
 requests = threading.local()  # .stop: whether the run in this thread has been asked to stop
 
 
-def handle(number, frame):
+def handle(number: int, frame: object) -> None:
     """Raise KeyboardInterrupt(number) at the first signal; ignore the next PATIENCE, which would disrupt saving.
 
     While signals are deferred, `check` raises the first one.
@@ -22,13 +23,13 @@ def handle(number, frame):
         raise KeyboardInterrupt(number)
 
 
-def impatient():
+def impatient() -> bool:
     """Return whether more than PATIENCE signals have arrived, so that the run exits without saving."""
     return len(received) > PATIENCE
 
 
 @contextlib.contextmanager
-def deferred():
+def deferred() -> Iterator[None]:
     """Defer the first signal within the block until the next `check`, or until the end of the block."""
     global deferring
     deferring = True
@@ -41,7 +42,7 @@ def deferred():
         check()
 
 
-def install():
+def install() -> None:
     """Handle the signals that are not ignored; a script's background jobs (`&`) ignore SIGINT, nohup SIGHUP."""
     for name in SIGNALS:
         number = getattr(signal, name, None)
@@ -49,14 +50,14 @@ def install():
             signal.signal(number, handle)
 
 
-def ignore():
+def ignore() -> None:
     """Ignore all further signals: after the run, a signal would only turn success into an apparent failure."""
     for number in {getattr(signal, name) for name in SIGNALS if hasattr(signal, name)}:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
-def listening():
+def listening() -> Iterator[None]:
     """Handle Ctrl-C within the block as after `install`, unless the calling program handles it."""
     main = threading.current_thread() is threading.main_thread()
     unhandled = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -71,17 +72,17 @@ def listening():
             received.clear()
 
 
-def ask():
+def ask() -> None:
     """Ask the run in this thread to stop at its next `check`, as if by a signal."""
     requests.stop = True
 
 
-def pending():
+def pending() -> bool:
     """Return whether the run in this thread should stop."""
     return bool(received) or getattr(requests, "stop", False)
 
 
-def check():
+def check() -> None:
     """Raise a signal that was deferred, or swallowed by an exception handler in another library's callback."""
     if pending():
         raise KeyboardInterrupt(received[0] if received else signal.SIGINT)

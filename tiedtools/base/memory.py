@@ -4,6 +4,7 @@ import contextlib
 import os
 import resource
 import sys
+from collections.abc import Iterator
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
@@ -13,7 +14,7 @@ PROC, GROUPS = "/proc", "/sys/fs/cgroup"
 UNLIMITED = 1 << 60  # cgroups v1 denote "no limit" by a value near the largest int64
 
 
-def read_proc(file, label):
+def read_proc(file: str, label: str) -> int | None:
     """Return the bytes of the field `label` in a Linux /proc memory file; None on other systems."""
     with contextlib.suppress(OSError), open(f"{PROC}/{file}") as lines:
         for line in lines:
@@ -22,19 +23,19 @@ def read_proc(file, label):
     return None
 
 
-def peak():
+def peak() -> int:
     """Return the peak memory of this process in bytes."""
     # On Linux, ru_maxrss would include the memory of the process that executed this one.
     unit = 1 if sys.platform == "darwin" else 1024
     return read_proc("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def expected(coming):
+def expected(coming: int) -> int:
     """Estimate the peak memory of this process in bytes if it allocates `coming` more bytes."""
     return max(peak(), (read_proc("self/status", "VmRSS") or peak()) + coming + REST)
 
 
-def available():
+def available() -> int:
     """Return the bytes that this process can still allocate.
 
     The minimum of the system's available memory, the unused part of its control groups' limits (containers, batch
@@ -47,13 +48,13 @@ def available():
     return max(0, min(limits))
 
 
-def free():
+def free() -> int:
     """Return the available bytes of the system; its total memory where the available memory is unknown."""
     reported = read_proc("meminfo", "MemAvailable")
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if reported is None else reported
 
 
-def groups():
+def groups() -> Iterator[tuple[int, int]]:
     """Yield (limit, used) in bytes for each Linux control group, v1 or v2, that this process belongs to."""
     with contextlib.suppress(OSError), open(f"{PROC}/self/cgroup") as file:
         for line in file:
@@ -76,12 +77,12 @@ def groups():
                         yield limit, used - int(statistics.get(cached, 0))
 
 
-def read(path):
+def read(path: str) -> str:
     with open(path) as file:
         return file.read()
 
 
-def check(coming, advice, force=False):
+def check(coming: int, advice: str, force: bool = False) -> int:
     """Log and return the expected peak memory in bytes of a run that allocates `coming` more bytes.
 
     advice  advice on reducing memory use, for the message

@@ -12,7 +12,9 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError
 
@@ -28,7 +30,7 @@ HASWELL = {
 BLAS_THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"  # thread counts that OpenBLAS reads
 
 
-def choose_processor():
+def choose_processor() -> None:
     """Configure the numerical libraries for this CPU, or for any x86-64 CPU with AVX2 if TIEDTOOLS_CPU=haswell.
 
     With haswell, results are identical on all these CPUs. Numba's optimization level is 2 unless NUMBA_OPT is set: its
@@ -56,21 +58,21 @@ def choose_processor():
         choose_kernel()
 
 
-def limit_threads():
+def limit_threads() -> None:
     """Limit OpenBLAS, which counts only the CPU affinity, to the CPU quota, unless the user set its thread count."""
     if available_cores() < affine_cores() and not any(map(os.environ.get, BLAS_THREADS)):
         os.environ[BLAS_THREADS[0]] = str(available_cores())
 
 
-def cpu_setting():
+def cpu_setting() -> str:
     return os.environ.get("TIEDTOOLS_CPU", "")
 
 
-def x86():
+def x86() -> bool:
     return platform.machine() in ("x86_64", "AMD64")
 
 
-def check():
+def check() -> None:
     """Raise TiedtoolsError if TIEDTOOLS_CPU is unknown or not supported on this machine."""
     if cpu_setting() not in ("", "haswell"):
         raise TiedtoolsError(
@@ -80,7 +82,7 @@ def check():
         raise TiedtoolsError(f"TIEDTOOLS_CPU={cpu_setting()}: not supported on {platform.machine()}; unset it")
 
 
-def choose_kernel(cpuinfo="/proc/cpuinfo"):
+def choose_kernel(cpuinfo: str = "/proc/cpuinfo") -> None:
     """Select OpenBLAS's AVX-512 kernels on AMD CPUs that support AVX-512.
 
     The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
@@ -91,8 +93,8 @@ def choose_kernel(cpuinfo="/proc/cpuinfo"):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
 
 
-def cpu_fields(cpuinfo="/proc/cpuinfo"):
-    """Return the fields of the first CPU in /proc/cpuinfo, a dict: name -> list of words; empty without this file."""
+def cpu_fields(cpuinfo: str = "/proc/cpuinfo") -> dict[str, list[str]]:
+    """Return the fields of the first CPU in /proc/cpuinfo, name -> words; empty without this file."""
     try:
         with open(cpuinfo) as file:
             fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
@@ -101,7 +103,7 @@ def cpu_fields(cpuinfo="/proc/cpuinfo"):
     return {name.strip(): value.split() for name, value in fields.items()}
 
 
-def is_amd(cpuinfo="/proc/cpuinfo"):
+def is_amd(cpuinfo: str = "/proc/cpuinfo") -> bool:
     """Return whether the CPU is from AMD."""
     return "AuthenticAMD" in cpu_fields(cpuinfo).get("vendor_id", [])
 
@@ -111,7 +113,7 @@ QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgr
 MOUNT = re.compile(r"^\S+ \S+ \S+ (/\S*) (/\S*) .*- (cgroup2?) \S+ (\S+)$", re.M)
 
 
-def available_cores():
+def available_cores() -> int:
     """Return the number of cores that this process may use, at most 1024, the largest number of threads.
 
     The CPU affinity and the CPU quota of a container limit it; a fraction of a core counts as one.
@@ -119,12 +121,12 @@ def available_cores():
     return min(affine_cores(), math.ceil(min(cpu_quota(), 1024)))
 
 
-def affine_cores():
+def affine_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
-def cpu_quota(root="/"):
+def cpu_quota(root: str = "/") -> float:
     """Return the smallest CPU quota of this process's control groups (cgroup v1 and v2) and their parents, in cores.
 
     Infinite without a quota; missing or malformed files set no quota. root: the folder that contains `proc`
@@ -132,7 +134,7 @@ def cpu_quota(root="/"):
     return min((quota for folder in control_groups(Path(root)) for quota in quotas(folder)), default=math.inf)
 
 
-def control_groups(root):
+def control_groups(root: Path) -> Iterator[Path]:
     """Yield the folders of this process's control groups for CPU time, and of all their parents."""
     groups = {}  # type of file system -> path of the group
     for _, controllers, path in (
@@ -147,7 +149,7 @@ def control_groups(root):
             yield from (root / point.lstrip("/") / group for group in (path, *path.parents))
 
 
-def quotas(folder):
+def quotas(folder: Path) -> Iterator[float]:
     """Yield the CPU quotas of a control group, in cores."""
     for names in QUOTAS:
         with contextlib.suppress(ValueError, ArithmeticError):  # "max": none
@@ -156,7 +158,7 @@ def quotas(folder):
                 yield quota / period
 
 
-def lines(path):
+def lines(path: Path) -> list[str]:
     """Return the lines of a system file; an empty list if it cannot be read."""
     try:
         return path.read_text("utf-8", "surrogateescape").splitlines()
@@ -164,7 +166,7 @@ def lines(path):
         return []
 
 
-def ahead(functions, items):
+def ahead(functions: Sequence[Callable[[Any], Any]], items: Iterable[Any]) -> Iterator[Any]:
     """Yield the results of functions[k % len(functions)](item k) in order, computed a few items ahead.
 
     Each function has its own thread and receives its items in order. Worthwhile for functions that release the global
@@ -182,7 +184,7 @@ def ahead(functions, items):
             yield pending.popleft().result()
 
 
-def processor_name():
+def processor_name() -> str:
     """Return the CPU's model name, as reported by the operating system."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         for line in file:

@@ -12,6 +12,7 @@ from tiedtools.base import aliases
 from tiedtools.base.errors import Contradiction, Mistyped, quoted
 
 T = TypeVar("T")
+Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
 
 
@@ -78,12 +79,9 @@ def one_of(name: str, value: object, choices: Collection[object]) -> None:
 
 
 def setting(
-    default: Any,
-    help: str | dict[Any, str],
-    within: Range | None = None,
-    choices: Collection[object] | None = None,
+    default: Any, help: str | dict[Any, str], within: Range | None = None, choices: Collection[object] | None = None,
     **option: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Declare a setting of a Checked dataclass, from which the check, the option, and the documentation are derived.
 
     help     what the setting does, with other settings in backticks; or a dict: value -> its effect
@@ -116,15 +114,16 @@ class Checked:
                 raise Contradiction(message)
 
 
-def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that adds the settings of dataclasses, or of the class itself, to its documentation.
+def documented(*kinds: Any, **defaults: Any) -> Callable[[T], T]:
+    """Return a decorator of a class or function that adds the settings of dataclasses to its documentation.
 
-    They are listed in its docstring and, if `kinds` are given, as parameters in its signature.
+    They are listed in its docstring and as parameters in its signature. Without `kinds`, a class lists its own settings
+    in its docstring.
 
     defaults  defaults that differ from the fields' defaults
     """
 
-    def add(cls: type[T]) -> type[T]:
+    def add(cls: Any) -> Any:
         fields = {field.name: field for kind in kinds or (cls,) for field in dataclasses.fields(kind)}
         width = max(map(len, fields)) + 2
         lines = (textwrap.wrap(full_help(field, defaults), 116 - width) for field in fields.values() if field.metadata)
@@ -136,7 +135,7 @@ def documented(*kinds: Any, **defaults: Any) -> Callable[[type[T]], type[T]]:
             keyword, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
             more = [(f.name, defaults.get(f.name, f.default), f.type) for f in fields.values() if f.metadata]
             own += [inspect.Parameter(n, keyword, default=d, annotation=t) for n, d, t in more if n not in named]
-            cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+            cls.__signature__ = inspect.Signature(own)
         return cls
 
     return add
@@ -148,6 +147,60 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
     text = help if isinstance(help, str) else " ".join(f"{value}: {text}" for value, text in help.items())
     default = defaults.get(field.name, field.default)
     return text if "[default: " in text or default is None else f"{text}  [default: {default}]"
+
+
+DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokenization(Checked):
+    """How raw text is split into words: the options of `tiedtools tokenize`.
+
+    A tokenization is written as its settings that differ from their defaults: "lower,language=tr".
+    """
+
+    lower: bool = setting(False, "Lowercase; `language=tr` or az: with dotted and dotless i.")
+    language: str | None = setting(
+        None,
+        "Language of the text, for lowercasing, contractions, and ends of sentences.  [default: any]",
+        choices=(None, "az", "ca", "de", "el", "en", "fr", "it", "tr"),
+    )
+    sentences: bool = setting(False, "Write each sentence on its own line; line breaks of the text remain.")
+    numbers: str = setting(
+        "keep",
+        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: write `<num>`; drop.",
+        choices=("keep", "zeros", "fold", "drop"),
+    )
+    urls: str = setting(
+        "keep", "URLs and e-mail addresses: keep; fold: replace with `<url>`; drop.", choices=("keep", "fold", "drop")
+    )
+    apostrophes: str | None = setting(
+        None,
+        "Apostrophes within words: keep (don't); contractions: split as the language does (do n't, l' homme); split"
+        " (don ' t); drop (dont).  [default: contractions for ca, fr, and it; otherwise keep]",
+        choices=(None, "keep", "contractions", "split", "drop"),
+    )
+    hyphens: str = setting("split", "Hyphens within words: split (well - known) or keep.", choices=("split", "keep"))
+    punctuation: str = setting(
+        "keep", "Punctuation marks and symbols: keep, as words of their own; drop.", choices=("keep", "drop")
+    )
+
+    def mistakes(self) -> Any:
+        yield (
+            "`apostrophes=contractions` needs `language`: ca, en, fr, or it",
+            self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it"),
+        )
+
+    @classmethod
+    def of(cls, text: str) -> "Tokenization":
+        """Parse a tokenization, such as "default" or "lower,language=tr". Raises Contradiction."""
+        items = [item.strip().partition("=") for item in text.split(",") if item.strip() not in ("", DEFAULT)]
+        config: Tokenization = sort_out({name: value if equals else True for name, equals, value in items}, cls)[0]
+        return config
+
+    def __str__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if getattr(self, f.name) != f.default}
+        return ",".join(name if value is True else f"{name}={value}" for name, value in values.items()) or DEFAULT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,6 +219,23 @@ class Reading(Checked):
         "Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
         choices=("strict", "replace", "ignore"),
     )
+    tokenize: str | None = setting(
+        None,
+        "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
+        " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]",
+        metavar="OPTIONS",
+    )
+    field: str | None = setting(
+        None,
+        "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT"
+        " is plain text]",
+        metavar="NAME",
+    )
+
+    def mistakes(self) -> Any:
+        if self.tokenize not in (None, WORDS):
+            Tokenization.of(self.tokenize)
+        yield "`field` is empty; name a field", self.field == ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,7 +30,8 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "change:shift",
     "align": "change:align",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
-    "data": "texts:data", "vocab": "texts:vocab", "phrases": "texts:phrases", "segment": "texts:segment",
+    "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "phrases": "texts:phrases",
+    "segment": "texts:segment",
     "check": "vectors:check", "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
 }  # fmt: skip
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title

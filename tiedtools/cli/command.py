@@ -21,12 +21,12 @@ from tiedtools.text.sources import read_once
 class Answer:
     """Output of a command.
 
-    text    printed without --json: a string, or a function that writes to the binary file passed to it
+    text    printed without --json: a string, bytes, or a function that writes to the binary file passed to it
     rows    printed with --json: an object, or several, one per line
     status  exit status; the command exits with the maximum over its answers
     """
 
-    text: str | Callable[[BinaryIO], object] = ""
+    text: str | bytes | Callable[[BinaryIO], object] = ""
     rows: dict | Iterable[dict] = ()
     status: int = 0
 
@@ -126,7 +126,7 @@ def write_text(file, text):
     if callable(text):
         text(file)
     else:
-        file.write(text.encode("utf-8", "surrogateescape"))
+        file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
 def write_rows(file, rows):

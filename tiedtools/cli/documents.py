@@ -3,20 +3,12 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import (
-    Finite,
-    binary_option,
-    errors_option,
-    flag,
-    json_option,
-    option,
-    output_option,
-    together,
-)
+from tiedtools.cli.options import Finite, binary_option, flag, json_option, option, output_option, raw_options, together
 
 document_arguments = together(
     click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
 )
+UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice(
     "unit",
     "line doc",
@@ -40,15 +32,22 @@ def load(path, a):
     Raises TiedtoolsError for a language model without a document vector.
     """
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.documents import DocumentVectors, SentenceVectors
+    from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
     from tiedtools.models.families import load_language_model
+    from tiedtools.vectors.foreign import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
     family = FAMILIES.get(str(modelfile.kind(path))) if modelfile.is_model(path) else None
+    if a is None and is_fasttext(path):
+        return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
-        return SentenceVectors(Vectors.read(path), a)
+        source = SentenceVectors(Vectors.read(path), a)
+        file = path if modelfile.is_model(path) else path.rpartition(":")[0]
+        if modelfile.is_model(file) and not modelfile.is_rnnlm(file):
+            source.settings = modelfile.read(file, {"header"})[0].get("settings")
+        return source
     if a is not None:
         raise click.UsageError(f"--sif requires word vectors: give {path}:in")
     model = load_language_model(path)
@@ -76,19 +75,23 @@ def load(path, a):
     " without --sif.",
 )
 @binary_option
-@errors_option
+@raw_options
 @json_option("Write one JSON object per vector.")
-def docvec(path, text, unit, sif, save, binary, errors):
+def docvec(path, text, unit, sif, save, binary, field, tokenize, errors):
     """Write a vector of each line of TEXT: the mean of its word vectors, or a language model's document vector.
 
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`, whose vector is taken after
     the line's end. TEXT may be compressed; `-` or no argument reads standard input. The vectors are written in
     word2vec's format, with line or document numbers, from 1, as words, or, if the name of the output ends in .npy, as a
     NumPy matrix. Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
+
+    With a model of fastText, and without --sif, the vectors are those of its get_sentence_vector: means of unit-length
+    word vectors or, if it is supervised, of the vectors of words, n-grams, word n-grams, and the line's end.
     """
     import numpy as np
 
     from tiedtools.base.errors import TiedtoolsError
+    from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
     from tiedtools.vectors.naming import format_of, trained_format
     from tiedtools.vectors.vectors import Vectors
@@ -102,6 +105,7 @@ def docvec(path, text, unit, sif, save, binary, errors):
     if save:
         format_of(save)
     source = load(path, sif)
+    text = prepared(text, as_trained(source, tokenize), field, errors, unit=UNITS[unit])
     matrix, first_lines = source.encode(text, unit, errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
@@ -129,9 +133,9 @@ def docvec(path, text, unit, sif, save, binary, errors):
 @unit_option
 @sif_option
 @flag("center", "Subtract the initial document vector.")
-@errors_option
+@raw_options
 @json_option("Print one JSON object instead of lines.")
-def similar(path, text, queries, numbers, sample, seed, top, unit, sif, center, errors):
+def similar(path, text, queries, numbers, sample, seed, top, unit, sif, center, field, tokenize, errors):
     """Print the lines of TEXT whose vectors, as for `docvec`, are most similar to those of the queries.
 
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-`
@@ -146,27 +150,28 @@ def similar(path, text, queries, numbers, sample, seed, top, unit, sif, center, 
     from tiedtools.base.errors import quoted
     from tiedtools.base.messages import log
     from tiedtools.evaluation import documents
-    from tiedtools.text.sentences import WORD
+    from tiedtools.text.raw import as_trained, prepared, splitter
 
     if not (queries or numbers or sample):
         raise click.UsageError(
             "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         )
     source = load(path, sif)
-    lexicon, known, unknown = source.lexicon, [], []
+    lexicon, known, unknown, tokenize = source.lexicon, [], [], as_trained(source, tokenize)
+    split, lines = splitter(tokenize), prepared(text, tokenize, field, errors, unit=UNITS[unit])
     for query in queries:
-        words = WORD.findall(query)
+        words = split(query)
         missing = [word for word in words if word not in lexicon.index]
         unknown += missing
         if len(missing) < len(words):
-            known.append(query)
+            known.append(" ".join(words))
             if missing:
                 log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     results = []
     if known or numbers or sample:
-        results = documents.similar(source, text, unit, errors, known, numbers, sample, seed, top, center)
+        results = documents.similar(source, lines, unit, errors, known, numbers, sample, seed, top, center)
     answer = "".join(
         f"{query['text']}\t{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n"
         for query in results

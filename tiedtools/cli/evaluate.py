@@ -4,7 +4,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import case_option, data_option, json_option, option, reading_options, together
-from tiedtools.cli.uncertainty import analogy_answer, similarity_answer
+from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
@@ -200,12 +200,20 @@ def compare(a, b, limit, top, sets, data, oov, case, bootstrap, seed, **reading)
     from their variance over words.
 
     With --set, a second table compares B with A on similarity sets, as `tiedtools eval-sim A B`.
+
+    If A or B is a file of runs (`tiedtools w2v --runs`), run k of A is compared with run k of B; the table has the mean
+    over these pairs and its 95% interval over them.
     """
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
+    from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 
+    if is_runs(a) or is_runs(b):
+        if sets:
+            raise click.UsageError("for files of runs, compare similarity sets with eval-sim")
+        return comparison_answer(a, b, limit, top, seed, reading)
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
     measures = comparison.compare(one, two, limit, top, seed)

@@ -3,7 +3,16 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import Finite, cache_options, errors_option, flag, json_option, option, texts_argument
+from tiedtools.cli.options import (
+    Finite,
+    cache_options,
+    errors_option,
+    flag,
+    json_option,
+    option,
+    raw_options,
+    texts_argument,
+)
 
 model_argument = click.argument("path", metavar="MODEL")
 
@@ -24,9 +33,9 @@ def load(path, **cache):
 @integer("top", 10, "Number of words per line.", also="k")
 @flag("carry", "Carry the model's state over from line to line, with `</s>` in between.")
 @cache_options
-@errors_option
+@raw_options
 @json_option("Print one JSON object per line.")
-def predict(path, text, top, carry, errors, **cache):
+def predict(path, text, top, carry, field, tokenize, errors, **cache):
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
     TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
@@ -35,8 +44,10 @@ def predict(path, text, top, carry, errors, **cache):
     """
     from tiedtools.evaluation.continuation import most_probable, read
     from tiedtools.evaluation.lexicon import lines
+    from tiedtools.text.raw import as_trained, prepared
 
     model, lexicon = load(path, **cache)
+    text = prepared(text, as_trained(model, tokenize), field, errors, unit="line", processes=1)
     start = state = model.start(1)
     for number, words in lines(text, errors):
         ids = lexicon.ids(lexicon.codes(words))
@@ -65,10 +76,10 @@ def generate(path, lines, words, temperature, top_k, prompt, no_unk, seed):
     end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
     """
     from tiedtools.evaluation.continuation import sampled
-    from tiedtools.evaluation.lexicon import WORD
+    from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
-    prompt_words = WORD.findall(prompt or "")
+    prompt_words = splitter(as_trained(model, tell=False))(prompt) if prompt else []
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
@@ -176,9 +187,12 @@ def nbest(path, texts, pairs, ids, independent, batch, oov_logprob, errors, **ca
 )
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @cache_options
-@errors_option
+@raw_options
 @json_option("Print one JSON object per line.")
-def ppl(path, texts, debug, words, unit, separator, independent, batch, average, vocabulary, repeats, errors, **cache):
+def ppl(
+    path, texts, debug, words, unit, separator, independent, batch, average, vocabulary, repeats, field, tokenize,
+    errors, **cache,
+):  # fmt: skip
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The end of each line, empty
@@ -203,6 +217,7 @@ def ppl(path, texts, debug, words, unit, separator, independent, batch, average,
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model
+    from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 
@@ -218,16 +233,17 @@ def ppl(path, texts, debug, words, unit, separator, independent, batch, average,
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     vocabulary_words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
+    inputs = prepared(texts, as_trained(model, tokenize), field, errors)
     if vocabulary_words:
         model = of_words(model, vocabulary_words, path)
     source = getattr(model.config, "cell", model.kind)
     model = cached(model, **cache)
     lexicon = Lexicon(model.vocab)
     if words:
-        yield from word_table(surprisals(model, lexicon, texts[0], errors, independent, batch, unit, separator), unit)
+        yield from word_table(surprisals(model, lexicon, inputs[0], errors, independent, batch, unit, separator), unit)
         return
     all_texts = Totals(lexicon.unk)
-    for text in texts:
+    for name, text in zip(texts, inputs):
         totals = Totals(lexicon.unk)
         started = reported = time.monotonic()
         scored = score_text(model, lexicon, text, errors, independent, batch)
@@ -242,7 +258,7 @@ def ppl(path, texts, debug, words, unit, separator, independent, batch, average,
                 reported, done = now, totals.words + totals.sentences
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
-        yield Answer(f"file {text}: {totals.as_text()}", {"file": text, **totals.as_dict()})
+        yield Answer(f"file {name}: {totals.as_text()}", {"file": name, **totals.as_dict()})
         for word, (mean, share) in mean_probabilities(model, lexicon, text, probed, errors).items() if probed else ():
             answer = f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
             yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})

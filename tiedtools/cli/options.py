@@ -148,6 +148,16 @@ def declared(kind):
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
 OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
 (errors_option,) = options_of(Reading, "errors")
+field_option, tokenize_option = options_of(
+    Reading,
+    "field",
+    "tokenize",
+    tokenize=dict(
+        help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the"
+        " training text of MODEL]"
+    ),
+)
+raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
 (seed_option,) = options_of(Computation, "seed")
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
 
@@ -226,7 +236,7 @@ LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
     "valid_share min_count max_vocab",
     LmReading,
     read_vocab_option,
-    "save_vocab errors",
+    "save_vocab errors tokenize field",
 ]
 debug_option = option(
     "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."

@@ -156,22 +156,23 @@ def answers(
     for path in paths:
         vectors = Vectors.read(path, format, errors, skip_bad)
         files.append(Candidates(vectors, *limit(path, vectors.words)))
+        files[-1].watch = progress_bar
     if others:
         title, score = HEADERS[size]
         columns = [part for path in paths for part in (printable(path), score, *["count"] * counts)]
         yield Answer("\t".join([*title.split(), *columns]) + "\n", [])
-    composers = functools.cache(composer)
+    composers = functools.cache(lambda file: composer(paths[file], files[file].vectors))
     for batch in [[words[k : k + size] for k in range(0, len(words), size)]] if words else read_queries(size):
         questions = [question for question in batch if len(question) == size]
         complaints = [f"{' '.join(words)!r}: give {size} words" for words in batch if len(words) != size]
         results, rows = [], []
-        for path, candidates in zip(paths, files):
-            index = candidates.vectors.index
+        for file, (path, candidates) in enumerate(zip(paths, files)):
+            index = candidates.index
             words_asked = [part for question in questions for word in question for part, _ in parts(word, index)]
             unknown = [word for word in words_asked if word not in index]
-            if unknown and (compose := composers(path)):
+            if unknown and (compose := composers(file)):
                 candidates = candidates.knowing(compose(unknown))
-                unknown = [word for word in unknown if word not in candidates.vectors]
+                unknown = [word for word in unknown if word not in candidates.index]
             results.append(answer(candidates, questions))
             if counts:
                 results[-1] = [
@@ -184,6 +185,13 @@ def answers(
         yield Answer("".join(side_by_side(questions, results)), rows, status=int(bool(complaints)))
         for complaint in complaints:
             log.error(f"tiedtools: {complaint}")
+
+
+def progress_bar(blocks, length):
+    """Show the progress of an iterator of `length` blocks on a terminal, if it takes long."""
+    from tqdm import tqdm
+
+    return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=not sys.stderr.isatty())
 
 
 def read_queries(size):

@@ -194,14 +194,18 @@ def log_ignored(ctx, config, saved):
         log.info(f"{ctx.params['rnnlm']}: {ignored}: {', '.join(changed)}")
 
 
-def test_model(model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, **_):
-    """Print the output of rnnlm with -test, -nbest, and -gen."""
+def test_model(
+    model, print_text, test, gen, nbest, lm_prob, weight, dynamic, debug, seed, errors, tokenize, field, **_
+):  # fmt: skip
+    """Print the output of rnnlm with -test, -nbest, and -gen. n-best lists are not tokenized."""
     from tiedtools.evaluation import rnnlmtest
+    from tiedtools.text.raw import as_trained, prepared
 
     values = model.params.values.copy() if dynamic and gen else model.params.values
     if test is not None and nbest:
         rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug, errors)
     elif test is not None:
+        test = prepared(test, as_trained(model, tokenize), field, errors)
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
         model.params.values[:] = values  # undo the updates of dynamic evaluation

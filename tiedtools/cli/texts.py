@@ -1,7 +1,8 @@
-"""Prepare texts: `vocab`, `phrases`, `segment`, and `data`."""
+"""Prepare texts: `tokenize`, `vocab`, `phrases`, `segment`, and `data`."""
 
 import click
 
+from tiedtools.base.settings import Tokenization
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import (
     TEXT_OPTIONS,
@@ -9,6 +10,7 @@ from tiedtools.cli.options import (
     debug_option,
     errors_option,
     explicit,
+    field_option,
     flag,
     json_option,
     option,
@@ -21,12 +23,35 @@ from tiedtools.cli.training import settings_of
 from tiedtools.text.phrases import Phrases
 
 
+@command("tokenize", "Split raw text into words.", reads="texts", writes="output")
+@texts_argument
+@together(*options_of(Tokenization), field_option, errors_option)
+@option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
+@option("output", default="-", help="Output file; - is standard output.")
+def tokenize(texts, field, errors, threads, **rules):
+    """Write the words of TEXT, separated by spaces, in the lines of TEXT.
+
+    Words are those of Unicode (UAX #29), in NFC: don't, l'homme, 3.14, foo_bar, example.com, and U.S.A are words, and
+    each mark of punctuation is one. Addresses, #tags, @names, `<unk>`, `<num>`, and `<url>` remain in one piece. The
+    words do not depend on the number of processes, and tokenizing them again does not change them.
+
+    TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. With --field, TEXT is JSON
+    lines, CSV, or TSV, one document a record. The commands that train apply the same with --tokenize, and store it in
+    the model. Requires regex: pip install "tiedtools[text]".
+    """
+    from tiedtools.text.raw import Raw
+
+    for text in texts:
+        for piece in Raw(text, Tokenization(**rules), field, errors, processes=threads).pieces():
+            yield Answer(piece)
+
+
 @command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")
 @texts_argument
 @together(*TEXT_OPTIONS)
 @option("output", also="save-vocab", default="-", help="Output file; - is standard output.")
 @json_option("Write one JSON object instead of lines.")
-def vocab(texts, min_count, max_vocab, errors):
+def vocab(texts, min_count, max_vocab, errors, **raw):
     """Count the words of TEXT and write the vocabulary in word2vec.c's format: `word count` per line, sorted by count.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
@@ -37,11 +62,13 @@ def vocab(texts, min_count, max_vocab, errors):
     from tiedtools.text.counting import count
     from tiedtools.text.merging import count_shares
     from tiedtools.text.parts import shares
+    from tiedtools.text.raw import prepared
 
     if mpi := ranks.current:
-        result = count_shares(shares(texts, mpi.size)[mpi.rank], mpi, errors)
+        share = prepared(shares(texts, mpi.size)[mpi.rank], **raw, errors=errors, processes=1)
+        result = count_shares(share, mpi, errors)
     else:
-        result = count(texts, errors)
+        result = count(prepared(texts, **raw, errors=errors), errors)
     if result is None:  # rank 0 has the counts of all ranks
         return
     table, tokens = result
@@ -145,7 +172,7 @@ def segment(text, morphs, syllables, chars, load, save, language, separator, typ
             split = list
         else:
             if learning:
-                morfessor.library()  # before the text is read
+                morfessor.morfessor()  # before the text is read
                 encoded = encode([text], errors=errors)
                 lines = encoded.sentences()
                 analyses = morfessor.learn(encoded.vocab.words[1:], seed)

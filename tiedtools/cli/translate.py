@@ -3,7 +3,7 @@
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import errors_option, explicit, flag, json_option, option
+from tiedtools.cli.options import errors_option, explicit, flag, json_option, option, raw_options
 
 
 @command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
@@ -19,9 +19,11 @@ from tiedtools.cli.options import errors_option, explicit, flag, json_option, op
         " line; see `tiedtools plot attention`.")  # fmt: skip
 @flag("no-unk", "Never write `<unk>`.")
 @integer("batch", 64, "Batch size in lines; 1 translates each line immediately.", most=4096)
-@errors_option
+@raw_options
 @json_option("Print one JSON object per line or translation.")
-def translate(path, text, beam, normalize, max_length, n_best, force, align, no_unk, batch, errors):
+def translate(
+    path, text, beam, normalize, max_length, n_best, force, align, no_unk, batch, field, tokenize, errors
+):  # fmt: skip
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
     TEXT may be compressed; `-` or no argument reads standard input. Lines of similar length are translated together.
@@ -38,6 +40,7 @@ def translate(path, text, beam, normalize, max_length, n_best, force, align, no_
     from tiedtools.files.output import STDOUT, open_packed
     from tiedtools.models.families import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
+    from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
 
     if force is not None:
@@ -48,12 +51,14 @@ def translate(path, text, beam, normalize, max_length, n_best, force, align, no_
     if align in STDOUT:
         raise click.UsageError("--align cannot be standard output, which has the translations; give a file name")
     search = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
-    interpreter = Interpreter(load_translator(path), batch, normalize, align is not None, **search)
-    source = lines(text, errors)
+    model = load_translator(path)
+    interpreter = Interpreter(model, batch, normalize, align is not None, **search)
+    raw = as_trained(model, tokenize), field, errors
+    source = lines(prepared(text, *raw, unit="line", processes=1 if batch == 1 else None), errors)
     if force is None:
         translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
-        pairs = side_by_side(source, lines(force, errors), (shown(text), shown(force)))
+        pairs = side_by_side(source, lines(prepared(force, *raw, unit="line"), errors), (shown(text), shown(force)))
         translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:
         for number, best in enumerate(translations, 1):

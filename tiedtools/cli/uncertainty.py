@@ -145,6 +145,29 @@ def analogy_answer(files, name, path, method, restrict, case, reading):
     return Answer(table(columns, lines), {"set": name, "case": case, "interval": INTERVAL, "results": lines})
 
 
+def comparison_answer(a, b, limit, top, seed, reading):
+    """Return the Answer of `compare` if a file holds runs: run k of one is compared with run k of the other."""
+    import itertools
+
+    from tiedtools.evaluation.comparison import compare
+    from tiedtools.evaluation.uncertainty import estimate
+
+    sides = [each_run(path, reading)[0] for path in (a, b)]
+    pairs = zip(*(itertools.cycle(side) if len(side) == 1 else side for side in sides))
+    every = [compare(one, two, limit, top, seed) for one, two in itertools.islice(pairs, max(map(len, sides)))]
+    values = {
+        "cosines_rho": [result["cosines"]["rho"] for result in every],
+        "subspace_distance": [result["subspaces"]["distance"] for result in every],
+        "neighbors_shared": [result["neighbors"]["share"]["value"] for result in every],
+        "neighbors_jaccard": [result["neighbors"]["jaccard"]["value"] for result in every],
+    }
+    lines = []
+    for measure, numbers in values.items():
+        value, low, high, n = estimate(numbers, fisher=measure == "cosines_rho")
+        lines.append(dict(measure=measure, value=value, low=low, high=high, pairs=n))
+    return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
+
+
 @command("cosine", "Print the cosine of two words, or of a word and an axis, with its interval.", reads="files")
 @click.argument("files", metavar="RUNS")
 @click.argument("terms", nargs=-1, required=True, metavar="A B [A B]...")

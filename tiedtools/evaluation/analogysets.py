@@ -109,9 +109,8 @@ def answer_pairs(candidates, index, analogy_set, case):
         units = candidates.units([rows[k][0] for k in asked])
         offsets = candidates.units([correct[k][0] for k in asked]) - units
         means = (offsets.sum(axis=0) - offsets) / (len(asked) - 1)  # of the other pairs
-        for k, cosines in zip(asked, candidates.cosines(unit(units + means))):
-            cosines[rows[k][0]] = -np.inf
-            right[k] = np.nanargmax(cosines) in correct[k]
+        for k, best in zip(asked, candidates.best(unit(units + means), [[rows[k][0]] for k in asked], 1)):
+            right[k] = bool(best) and index[best[0][0]] in correct[k]
     return Answered(known, right)
 
 

@@ -16,6 +16,7 @@ def retained_variance(matrix):
 
     As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
     """
+    matrix = np.asarray(matrix)
     mean = matrix.mean(0, dtype=np.float64)
     parts = (rows - mean for _, rows in blocks(matrix))
     variances = np.linalg.eigvalsh(sum(part.T @ part for part in parts))[::-1].clip(0)

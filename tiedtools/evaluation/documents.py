@@ -13,15 +13,17 @@ from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, pieces
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, refuse_empty
 from tiedtools.evaluation.perplexity import line_batches, score
+from tiedtools.text.counting import WordTable
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import counted, shown
+from tiedtools.text.sources import Decoder, blocks, counted, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
+NO_WORD = "\x7f</s>\x7f"  # instead of `</s>`, which typed in a text is a word outside the vocabulary
 
 
 def read(lexicon, paths, unit="line", errors="strict", queries=()):
@@ -30,21 +32,31 @@ def read(lexicon, paths, unit="line", errors="strict", queries=()):
     unit  "line": each line is a document; "doc": empty lines separate documents
 
     Returns the codes of all words and line ends, int32 [n], the positions where the N documents begin, and n, int64
-    [N + 1], and the first line of each document that is not a query.
+    [N + 1], and an iterator over the first lines of the documents that are not queries.
     """
-    codes, text = [], []
-    for words in itertools.chain(*(pieces(path, errors) for path in paths)):
-        codes.append(lexicon.codes(words))
-        text.append(" ".join(words))
-    codes = np.concatenate([*codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
+    V, codes, text = len(lexicon.words), [], []
+    table = WordTable([NO_WORD, *lexicon.words[1:]])
+    for path in paths:
+        with Decoder(path, errors) as decode:
+            for _, block in blocks([path], errors):
+                text.append(decode(block))
+                codes += [ids.copy() for ids in table.encode(block, grow=False, unknown=V)]
+        refuse_empty(path, text)
+        if not text[-1].endswith(NEWLINE):
+            text.append(NEWLINE)
+            codes.append(np.zeros(1, np.int32))
+    codes = np.concatenate(codes)
+    codes[codes == V] = OOV
+    lexicon.oovs += int((codes == OOV).sum())
+    codes = np.concatenate([codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
     ends = np.flatnonzero(codes == 0)
     begins = np.append(0, ends[:-1] + 1)  # of lines
     filled = ends > begins
     new = filled & ~np.append(False, filled[:-1]) if unit == "doc" else np.ones(len(ends), bool)
     asked = len(ends) - len(queries)
     new[asked:] = True
-    lines = zip(" ".join(text).split(NEWLINE), new[:asked].tolist())
-    return codes, np.append(begins[new], len(codes)), [line.strip(" ") for line, first in lines if first]
+    lines = itertools.compress("".join(text).split(NEWLINE), new[:asked].tolist())
+    return codes, np.append(begins[new], len(codes)), (" ".join(WORD.findall(line)) for line in lines)
 
 
 class DocumentVectors:
@@ -54,6 +66,7 @@ class DocumentVectors:
     """
 
     def __init__(self, model):
+        self.settings = model.settings
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(self, path, unit="line", errors="strict", queries=()):
@@ -88,6 +101,7 @@ class SentenceVectors:
     """
 
     origin = 0.0
+    settings: Any = None  # of training, if known
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
@@ -122,22 +136,25 @@ class SentenceVectors:
         """Return the weighted means of the word vectors of documents; arguments as from `read`."""
         sizes = np.diff(bounds)
         shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
-        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ self.vectors.matrix
+        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ np.asarray(
+            self.vectors.matrix
+        )
 
     def without(self, vectors):
         """Remove the common component from vectors [N, E], in place, and return them."""
-        vectors -= (vectors @ self.common)[:, None] * self.common
+        if self.a is not None:
+            vectors -= (vectors @ self.common)[:, None] * self.common
         return vectors
 
     @property
     def word_vectors(self) -> Vectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
-        return Vectors(self.vectors.words, self.without(self.vectors.matrix * self.weights[:, None]))
+        return Vectors(self.vectors.words, self.without(np.asarray(self.vectors.matrix) * self.weights[:, None]))
 
     def encode(self, path, unit="line", errors="strict", queries=()):
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
-        return self.estimate(rows, bounds, len(first_lines)), first_lines
+        return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), first_lines
 
     def read(self, *text):
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
@@ -145,6 +162,37 @@ class SentenceVectors:
         known = self.lexicon.readable(codes) & (codes != 0)
         ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
         return self.rows[ids[known]], np.append(0, np.cumsum(known))[starts], first_lines
+
+
+class FastTextSentences:
+    """The sentence vectors of a fastText model, equal to its `get_sentence_vector`; for a document, its lines joined.
+
+    vectors  the Vectors of the model
+    """
+
+    origin = 0.0
+
+    def __init__(self, vectors):
+        self.vectors, self.lexicon, self.index = vectors, self, self
+
+    def __contains__(self, word):
+        return word in self.vectors or self.vectors.composes and len(self.vectors.compose([word])) > 0
+
+    def tell_oovs(self):
+        """Report nothing: words without a vector are left out."""
+
+    def encode(self, path, unit="line", errors="strict", queries=()):
+        """See DocumentVectors."""
+        documents, first_lines, begins = [], [], True
+        for _, words in lines(path, errors):
+            if begins and (words or unit == "line"):
+                documents.append([])
+                first_lines.append(" ".join(words))
+            documents[-1:] = [documents[-1] + words] if documents else []
+            begins = unit == "line" or not words
+        documents = [[word.encode() for word in words] for words in [*documents, *queries]]
+        parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
+        return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
 
 
 def without_resets(model):
@@ -183,7 +231,8 @@ def similar(source, path, unit, errors="strict", queries=(), numbers=(), sample=
     similar, `top` dicts of line, cosine, and text, excluding the query. Raises TiedtoolsError if the text is too short.
     """
     typed = [WORD.findall(query) for query in queries]
-    matrix, first_lines = source.encode(path, unit, errors, typed)
+    matrix, lines = source.encode(path, unit, errors, typed)
+    first_lines = list(lines)
     n, kind = len(first_lines), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")

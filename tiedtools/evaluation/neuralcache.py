@@ -43,7 +43,7 @@ class Cached:
 
     def __init__(self, model, size, theta, weight):
         self.model, self.size, self.theta = model, size, theta
-        self.vocab, self.kind, self.params = model.vocab, model.kind, model.params
+        self.vocab, self.kind, self.params, self.settings = model.vocab, model.kind, model.params, model.settings
         self.logs = math.log1p(-weight), math.log(weight)
         self.parts = len(model.start(1))
         self.buffers = Buffers(model.params.dtype)

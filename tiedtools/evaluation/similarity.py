@@ -79,15 +79,18 @@ def judge(vectors, similarity_set, oov="skip", case="fallback", compose=None):
     """
     if oov not in OOV or case not in CASES:
         raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
-    words = {word for pair in similarity_set.pairs for word in pair if find_row(vectors.index, word, case) < 0}
+    row_of = {word: find_row(vectors.index, word, case) for pair in similarity_set.pairs for word in pair}
+    words, V = [word for word, row in row_of.items() if row < 0], len(vectors)
     if oov == "compose":
-        vectors = vectors.joined(compose(sorted({word.lower() for word in words} if case == "lower" else words)))
-    matrix = vectors.matrix
-    rows = np.array([[find_row(vectors.index, word, case) for word in pair] for pair in similarity_set.pairs])
-    sides = matrix[rows].astype(np.float64)  # (P, 2, E); row -1 is a placeholder for an unknown word
+        composed = compose(sorted({word.lower() for word in words} if case == "lower" else words))
+        row_of |= {word: V + row for word in words if (row := find_row(composed.index, word, case)) >= 0}
+    rows = np.array([[row_of[word] for word in pair] for pair in similarity_set.pairs])
+    sides = vectors.matrix[np.minimum(rows, V - 1)].astype(np.float64)  # (P, 2, E); unknown words: any row
+    if oov == "compose":
+        sides[rows >= V] = composed.matrix[rows[rows >= V] - V]
     unknown = rows < 0
     if unknown.any():
-        sides[unknown] = matrix.mean(axis=0, dtype=np.float64) if oov == "mean" else 0
+        sides[unknown] = np.asarray(vectors.matrix).mean(axis=0, dtype=np.float64) if oov == "mean" else 0
     norms = np.sqrt(np.einsum("pse,pse->ps", sides, sides)).prod(axis=1)
     dots = np.einsum("pe,pe->p", sides[:, 0], sides[:, 1])
     cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0)

@@ -5,6 +5,8 @@ import contextvars
 import hashlib
 import queue
 import threading
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError
 
@@ -21,36 +23,36 @@ class Hashed:
     A thread does the hashing, which would otherwise add 5% to the time to read a text.
     """
 
-    def __init__(self, file):
+    def __init__(self, file: BinaryIO) -> None:
         self.file, self.hash, self.size = file, hashlib.sha256(), 0
         self.buffer, self.buffered = [], 0  # data not yet queued for the thread, and its size
         self.blocks = queue.Queue(QUEUED)
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
-    def work(self):
+    def work(self) -> None:
         while block := self.blocks.get():
             self.hash.update(block)
 
-    def read(self, size=-1):
+    def read(self, size: int = -1) -> bytes:
         return self.add(self.file.read(size))
 
-    def readline(self, size=-1):
+    def readline(self, size: int = -1) -> bytes:
         return self.add(self.file.readline(size))
 
-    def add(self, data):
+    def add(self, data: bytes) -> bytes:
         self.buffer.append(data)
         self.buffered += len(data)
         if self.buffered > BLOCK:
             self.enqueue()
         return data
 
-    def enqueue(self):
+    def enqueue(self) -> None:
         self.blocks.put(b"".join(self.buffer))
         self.size += self.buffered
         self.buffer, self.buffered = [], 0
 
-    def finish(self):
+    def finish(self) -> dict[str, Any]:
         """Stop the thread and return dict(bytes, sha256)."""
         self.enqueue()
         self.blocks.put(b"")
@@ -58,7 +60,7 @@ class Hashed:
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
 
-class Recorder(contextlib.AbstractContextManager):
+class Recorder(contextlib.AbstractContextManager[Any]):
     """Context manager that records the sources read by `open_source` within the block.
 
     `found` lists dicts of path, bytes, and sha256 in reading order. Sizes and hashes are of the decompressed data.
@@ -67,17 +69,17 @@ class Recorder(contextlib.AbstractContextManager):
               None: accept any source
     """
 
-    def __init__(self, expected=None):
+    def __init__(self, expected: list[dict[str, Any]] | None = None) -> None:
         self.found, self.expected = [], expected
 
-    def __enter__(self):
+    def __enter__(self) -> "Recorder":
         self.token = recorder.set(self)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         recorder.reset(self.token)
 
-    def add(self, path, digest):
+    def add(self, path: str, digest: dict[str, Any]) -> None:
         self.found.append(dict(path=path, **digest))
         if self.expected is not None and self.found != self.expected[: len(self.found)]:
             raise TiedtoolsError(
@@ -88,7 +90,7 @@ class Recorder(contextlib.AbstractContextManager):
 
 
 @contextlib.contextmanager
-def watched(path, file):
+def watched(path: str, file: BinaryIO) -> Iterator[Any]:
     """Yield `file`, wrapped in Hashed if sources are being recorded.
 
     The source is recorded only if the block ends without an exception.
@@ -106,7 +108,7 @@ def watched(path, file):
     active.add(path, hashed.finish())
 
 
-def of_file(path):
+def of_file(path: str) -> dict[str, Any]:
     """Return dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
     with open(path, "rb") as file:
         hashed = Hashed(file)

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores, cpu_setting, processor_name
@@ -31,8 +32,8 @@ FORM = {
 ORIGIN = {"path": str, "sha256": str}
 
 
-def environment():
-    """Return a dict of the versions and hardware that the results of a run may depend on."""
+def environment() -> dict[str, Any]:
+    """Return the versions and the hardware that the results of a run may depend on."""
     return dict(
         tiedtools=__version__,
         python=platform.python_version(),
@@ -45,18 +46,18 @@ def environment():
     )
 
 
-def write(file, manifest):
+def write(file: BinaryIO, manifest: dict[str, Any]) -> None:
     """Write a manifest, a JSON-serializable dict, to a binary file."""
     text = ",\n".join(f"  {dumps(name)}: {pretty(value)}" for name, value in manifest.items())
     # Non-UTF-8 bytes of a path are written as JSON escapes.
     file.write(f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace"))
 
 
-def dumps(value):
+def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def pretty(value):
+def pretty(value: Any) -> str:
     """Format a value as JSON, with one line per dict item or per dict in a list."""
     if isinstance(value, dict):
         items, brackets = [f"{dumps(name)}: {dumps(item)}" for name, item in value.items()], "{}"
@@ -67,16 +68,16 @@ def pretty(value):
     return f"{brackets[0]}\n    " + ",\n    ".join(items) + f"\n  {brackets[1]}"
 
 
-def is_manifest(path):
+def is_manifest(path: str) -> bool:
     """Return whether a file starts like a manifest. Raises OSError."""
     with open(path, "rb") as file:
         return file.read(len(START)) == START
 
 
-def loads(data, path):
+def loads(data: bytes, path: str) -> dict[str, Any]:
     """Parse a manifest from bytes; `path` names the file in errors. Raises TiedtoolsError if it is not a manifest."""
     try:
-        manifest = json.loads(data)
+        manifest: dict[str, Any] = json.loads(data)
         wrong = [name for name, form in FORM.items() if not fits(manifest.get(name), form)]
         if manifest.get("origin") is not None and not fits(manifest["origin"], ORIGIN):
             wrong.append("origin")
@@ -89,7 +90,7 @@ def loads(data, path):
     return manifest
 
 
-def fits(value, form):
+def fits(value: Any, form: Any) -> bool:
     """Return whether a JSON value has a type, in the notation of FORM."""
     if isinstance(form, list):
         return isinstance(value, list) and all(fits(item, form[0]) for item in value)

@@ -8,7 +8,8 @@ import re
 import struct
 import typing
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
 from tiedtools.files import npy
 
+T = TypeVar("T")
+Arrays = dict[str, np.ndarray]  # arrays by name
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
@@ -33,41 +36,44 @@ LARGEST_SETTING = 1e30  # limit on numbers in a configuration, safe for float32
 WRONG = AttributeError, KeyError, TypeError, ValueError, OverflowError  # exceptions caused by corrupt values
 
 
-def save(file, kind, config, words, arrays, settings=None):
+def save(
+    file: BinaryIO, kind: str, config: dict[str, Any], words: Iterable[str], arrays: Mapping[str, Any],
+    settings: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Write a model to a binary file.
 
     kind      kind of model, such as "word2vec"
     config    JSON-serializable dict
-    words     list of V strings without newlines
-    arrays    name -> NumPy array
-    settings  JSON-serializable dict of the other settings of training; see Trainer.settings
+    words     V words without newlines
+    arrays    name -> array
+    settings  JSON-serializable, the other settings of training; see Trainer.settings
     """
     header = dict(format=FORMAT, kind=kind, version=__version__, config=config, settings=settings or {})
     np.savez(file, header=as_array(json.dumps(header)), words=as_array("\n".join(words)), **arrays)
 
 
-def pack(name, header, arrays):
+def pack(name: str, header: Any, arrays: Arrays) -> Arrays:
     """Return a part of a model, a JSON-serializable header and arrays by name, as arrays for `save`."""
     return {name: as_array(json.dumps(header)), **{f"{name}.{key}": array for key, array in arrays.items()}}
 
 
-def unpack(name, arrays):
+def unpack(name: str, arrays: Arrays) -> tuple[Any, Arrays]:
     """Remove a part, packed by `pack`, from the arrays of a file, and return its header and arrays."""
     part = {key: arrays.pop(key) for key in list(arrays) if key.startswith(f"{name}.")}
     return json.loads(as_bytes(arrays.pop(name))), {key.removeprefix(f"{name}."): part[key] for key in part}
 
 
-def is_model(path):
+def is_model(path: str) -> bool:
     """Return whether a file is named .npz, or starts like a model file of tiedtools or rnnlm."""
     return path.endswith(".npz") or first_bytes(path).startswith(MAGIC) or is_rnnlm(path)
 
 
-def is_rnnlm(path):
+def is_rnnlm(path: str) -> bool:
     """Return whether a regular file starts like a model file of Mikolov's rnnlm."""
     return RNNLM_MAGIC.match(first_bytes(path)) is not None
 
 
-def first_bytes(path):
+def first_bytes(path: str) -> bytes:
     """Return the bytes that identify a model file; empty for a missing file, or a pipe, which cannot be read twice."""
     if os.path.isfile(path):
         with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -75,13 +81,13 @@ def first_bytes(path):
     return b""
 
 
-def load(path, expected="model"):
-    """Read a model file or checkpoint: (header dict, words, dict of arrays). Raises TiedtoolsError for other files."""
+def load(path: str, expected: str = "model") -> tuple[dict[str, Any], list[str], Arrays]:
+    """Read the header, words, and arrays of a model file or checkpoint. Raises TiedtoolsError for other files."""
     header, arrays = read(path, expected=expected)
     return header, take_words(path, arrays, expected), arrays
 
 
-def take_words(path, arrays, expected="model", name="words"):
+def take_words(path: str, arrays: Arrays, expected: str = "model", name: str = "words") -> list[str]:
     """Remove the words, the array `name`, from the arrays of a file and return them."""
     try:
         return as_bytes(arrays.pop(name)).decode().split("\n")
@@ -99,11 +105,11 @@ class Stored:
     """
 
     kind: str
-    settings: dict | None = None
-    of_file: Callable
+    settings: dict[str, Any] | None = None
+    of_file: Callable[..., Any]
 
     @classmethod
-    def load(cls, path, threads=None):
+    def load(cls, path: str, threads: int | None = None) -> Any:
         """Read a model file. threads: number of threads; None: all cores, regardless of the number in training.
 
         Raises TiedtoolsError if the file is not a model of this kind, or is corrupt, as shown by an error in `of_file`.
@@ -121,14 +127,14 @@ class Stored:
             raise corrupt(path, error) from None
 
 
-def refuse_checkpoint(path, kind):
+def refuse_checkpoint(path: str, kind: object) -> None:
     """Raise TiedtoolsError if a file that must be a model has the `kind` of a checkpoint."""
     if kind == CHECKPOINT:
         remedy = "rerun the command that wrote it with `resume` `save_model=FILE`, and give that FILE"
         raise TiedtoolsError(f"{path}: is a checkpoint, not a model; {remedy}")
 
 
-def configured(dataclass, config):
+def configured(dataclass: Callable[..., T], config: dict[str, Any]) -> T:
     """Return a header's configuration as a dataclass. Raises ValueError or TypeError for values of wrong types."""
     check_types(typing.get_type_hints(dataclass), config)
     for name, value in config.items():
@@ -137,7 +143,7 @@ def configured(dataclass, config):
     return dataclass(**config)
 
 
-def check_types(types, values):
+def check_types(types: dict[str, Any], values: dict[str, Any]) -> None:
     """Raise ValueError unless each item of the dict `values` has its type in `types` and numbers are finite."""
     for name, value in values.items():
         allowed = typing.get_args(types[name]) or (types[name],)
@@ -146,7 +152,7 @@ def check_types(types, values):
             raise ValueError(f"{name} is {value!r}")
 
 
-def kind(path):
+def kind(path: str) -> str | None:
     """Return the kind of model in a file of tiedtools or rnnlm, without reading arrays; None if the header has no kind.
 
     Raises the errors of `load`.
@@ -155,7 +161,7 @@ def kind(path):
 
 
 @contextlib.contextmanager
-def report_corrupt(path, expected="model"):
+def report_corrupt(path: str, expected: str = "model") -> Iterator[None]:
     """Raise TiedtoolsError, for a corrupt file, if the block finds wrong or missing values."""
     try:
         yield
@@ -165,7 +171,7 @@ def report_corrupt(path, expected="model"):
         raise corrupt(path, error, expected) from None
 
 
-def corrupt(path, error, expected="model"):
+def corrupt(path: str, error: BaseException, expected: str = "model") -> TiedtoolsError:
     """Return the TiedtoolsError for a file that is corrupt or not of the kind `expected`, a key of FILE_KINDS."""
     reason = f"it has no {brief(error)}" if isinstance(error, KeyError) else brief(error) or type(error).__name__
     if isinstance(error, TiedtoolsError):  # names settings of the file, not command-line options
@@ -174,8 +180,8 @@ def corrupt(path, error, expected="model"):
     return TiedtoolsError(f"{path}: not {name}, or corrupt ({reason}); give an undamaged file written by {writer}")
 
 
-def read(path, names=None, expected="model"):
-    """Read (header, dict of arrays): all arrays, or the arrays in the set `names`. Raises the errors of `load`."""
+def read(path: str, names: set[str] | None = None, expected: str = "model") -> tuple[dict[str, Any], Arrays]:
+    """Read the header and all arrays, or the arrays `names`, of a file. Raises the errors of `load`."""
     if path == "-":
         raise TiedtoolsError("standard input: models can only be read from a file; give the name of a file")
     try:
@@ -204,7 +210,7 @@ def read(path, names=None, expected="model"):
     return header, arrays
 
 
-def read_array(archive, name, info):
+def read_array(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> np.ndarray:
     """Read an array of an archive. Raises ValueError, with the array's name, if it is corrupt."""
     try:
         with archive.open(info) as member:
@@ -213,7 +219,7 @@ def read_array(archive, name, info):
         raise ValueError(f"array {quoted(name)}: {error}") from None
 
 
-def mapped(path, name):
+def mapped(path: str, name: str) -> np.ndarray:
     """Map an array of a file without reading it. Raises ValueError or KeyError if it is corrupt or absent."""
     with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         members = stored(archive, os.fstat(file.fileno()).st_size)
@@ -228,8 +234,8 @@ def mapped(path, name):
         return np.memmap(file, dtype, "r", start, shape, order) if 0 not in shape else np.empty(shape, dtype)
 
 
-def stored(archive, size):
-    """Return the members of an archive of `size` bytes, a dict: name -> ZipInfo.
+def stored(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of an archive of `size` bytes by name.
 
     Raises ValueError if an array is duplicated, compressed, or truncated.
     """
@@ -243,11 +249,11 @@ def stored(archive, size):
     return members
 
 
-def as_array(text):
+def as_array(text: str) -> np.ndarray:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def as_bytes(array):
+def as_bytes(array: np.ndarray) -> bytes:
     if array.dtype != np.uint8 or array.ndim != 1:
         raise ValueError(f"expected text as uint8, found {array.dtype}")
     return array.tobytes()

@@ -7,6 +7,7 @@ with descr, fortran_order, and shape.
 
 import math
 import re
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ FIELD = r"\s*'(descr|fortran_order|shape)'\s*:\s*('[<>|=]?[fiu](?:1|2|4|8|12|16)
 HEADER = re.compile(rf"\{{{FIELD},{FIELD},{FIELD},?\s*\}}\s*", re.ASCII)
 
 
-def read_header(file):
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], Any, np.dtype]:
     """Read the header of an array, (shape, order, dtype), from a binary file, which is then at the first number.
 
     Raises ValueError if it is not an array of real numbers.
@@ -40,7 +41,7 @@ def read_header(file):
     return shape, order, dtype
 
 
-def read(file, size):
+def read(file: IO[bytes], size: int) -> np.ndarray:
     """Read the array in a binary file of `size` bytes. Raises ValueError if it is not an array of that size."""
     shape, order, dtype = read_header(file)
     data_bytes = size - file.tell()

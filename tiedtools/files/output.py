@@ -9,6 +9,8 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
 
@@ -17,18 +19,18 @@ FULL = errno.ENOSPC, errno.EDQUOT  # errors that may not occur in another folder
 OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # opened by the shell; not renamable
 
 
-def is_file(path):
+def is_file(path: str | None) -> bool:
     """Return whether an output path (None: no output) is, or would become, a regular file."""
     return path is not None and path not in STDOUT and not OPENED.fullmatch(path) and not is_special(path)
 
 
-def is_special(path):
+def is_special(path: str) -> bool:
     """Return whether a path exists and is not a regular file: a device, a pipe, or a directory."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextlib.contextmanager
-def open_output(path, put=os.replace):
+def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Iterator[Any]:
     """Yield a binary file for `path`; `-` is standard output.
 
     A regular file is written as `.tiedtools-*.part` in the same directory, and renamed when the block ends without an
@@ -57,7 +59,7 @@ def open_output(path, put=os.replace):
 
 
 @contextlib.contextmanager
-def partial_file(target, put):
+def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
     """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception."""
     mode = new_file_mode(target)
     descriptor, partial = new_part(target)
@@ -74,7 +76,7 @@ def partial_file(target, put):
         raise
 
 
-def new_part(target):
+def new_part(target: str) -> tuple[int, str]:
     """Create a partial file beside `target` and return (file descriptor, path).
 
     Partial files left by killed processes are removed.
@@ -94,7 +96,7 @@ def new_part(target):
         os.close(descriptor)  # another process removed it before it was locked
 
 
-def remove_dead(path):
+def remove_dead(path: str) -> None:
     """Remove a partial file unless it is locked, which means that its process, on any machine, is alive."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDWR)
@@ -105,7 +107,7 @@ def remove_dead(path):
             os.close(descriptor)
 
 
-def new_file_mode(path):
+def new_file_mode(path: str) -> int:
     """Return the permissions for a file that replaces `path`: its current permissions, or the default of a new file.
 
     Raises PermissionError if `path` is not writable.
@@ -119,20 +121,20 @@ def new_file_mode(path):
     return 0o666 & ~umask
 
 
-def split_compression(path):
+def split_compression(path: str) -> tuple[str, str | None]:
     """Split a path into (path without compression extension, compression: "gz", "bz2", "xz", "zst", or None)."""
     stem, extension = os.path.splitext(path)
     return (stem, extension[1:]) if extension in (".gz", ".bz2", ".xz", ".zst") else (path, None)
 
 
 @contextlib.contextmanager
-def open_packed(path, put=os.replace):
+def open_packed(path: str, put: Callable[[str, str], Any] = os.replace) -> Iterator[Any]:
     """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst."""
     with open_output(path, put) as raw, compressed(raw, split_compression(path)[1]) as file:
         yield file
 
 
-def compressed(file, compression):
+def compressed(file: BinaryIO, compression: str | None) -> Any:
     """Return a context manager for a binary file that writes its data, compressed or not (None), to `file`.
 
     Raises TiedtoolsError if the compressor is not installed.
@@ -147,26 +149,27 @@ def compressed(file, compression):
         raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
 
 
-def refuse_packed(*paths):
+def refuse_packed(*paths: str | None) -> None:
     """Raise Contradiction if the path of an uncompressed output (None: no output) has a compression extension."""
     for path in paths:
         if path is not None and (compression := split_compression(path)[1]):
             raise Contradiction(f"{path}: this output is never compressed; remove .{compression} from its name")
 
 
-def check_space(sizes):
-    """Raise TiedtoolsError if outputs, a dict: path -> bytes, exceed the free space of their disks."""
+def check_space(sizes: dict[str, int]) -> None:
+    """Raise TiedtoolsError if outputs, path -> bytes, exceed the free space of their disks."""
     disks = {}
     for path in filter(is_file, sizes):
         disks.setdefault(os.stat(os.path.dirname(os.path.realpath(path))).st_dev, []).append(path)
     for paths in disks.values():
-        needed, disk = sum(map(sizes.get, paths)), shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
+        needed = sum(sizes[path] for path in paths)
+        disk = shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
         if disk.total and needed > disk.free:
             space = f"needs about {needed / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
 
 
-def write_elsewhere(path, write, error):
+def write_elsewhere(path: str, write: Callable[[Any], Any], error: BaseException) -> str:
     """Write an output to the home or temporary folder and return its path; raise `error` if both fail."""
     stem, extension = os.path.splitext(os.path.basename(path))
     for folder in (os.path.expanduser("~"), tempfile.gettempdir()):
@@ -181,10 +184,10 @@ def write_elsewhere(path, write, error):
     raise error
 
 
-def refuse_clashes(outputs, inputs):
+def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
     """Raise Contradiction if an output path (None: no output) is also an input or another output."""
 
-    def target(path):
+    def target(path: str) -> str:
         # Several outputs may share a device or a pipe.
         return path if is_special(path) else os.path.realpath(path)
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
+from tiedtools.network.step import State
 from tiedtools.network.threads import Team
 from tiedtools.training.learner import Learner
 
@@ -16,10 +18,10 @@ class Model(modelfile.Stored):
     params: Params
     Team: type = Team
 
-    def build(self, values=None, **options):
+    def build(self, values: Arrays | None = None, **options: Any) -> None:
         """Allocate the parameters that have been declared.
 
-        values   dict of initial arrays by name; None: initialize randomly
+        values   initial arrays; None: initialize randomly
         options  see Params.build
         """
         if values is not None:
@@ -30,11 +32,11 @@ class Model(modelfile.Stored):
         else:
             self.params.fill(values)
 
-    def draw(self):
+    def draw(self) -> None:
         self.params.draw(self.config.seed)
 
     @property
-    def n_params(self):
+    def n_params(self) -> int:
         """Number of trained parameters; a shared array counts once."""
         return self.params.count
 
@@ -42,37 +44,37 @@ class Model(modelfile.Stored):
 class BatchedModel(Model):
     """A network and its parameters, with the methods that fit.py requires of all batched models."""
 
-    def __init__(self, config, values=None):
-        """Create the model. values: dict of initial parameter arrays by name; None: initialize randomly."""
+    def __init__(self, config: Any, values: Arrays | None = None) -> None:
+        """Create the model. values: initial arrays of the parameters; None: initialize randomly."""
         self.config = config
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
         self.network = self.wire(params)
         self.build(values)
 
-    def wire(self, params):
+    def wire(self, params: Params) -> Any:
         """Return the network that `config` describes, whose layers declare their parameters in `params`."""
         raise NotImplementedError
 
     @classmethod
-    def smallest(cls, config):
+    def smallest(cls, config: Any) -> Any:
         """Return a small model that runs the kernels of `config`."""
         raise NotImplementedError
 
-    def compile(self):
+    def compile(self) -> None:
         """Compile the kernels of the model without changing the parameters."""
         raise NotImplementedError
 
     @classmethod
-    def warm_up(cls, config):
+    def warm_up(cls, config: Any) -> None:
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         model = cls.smallest(config)
         model.compile()
         model.learner(1.0).optimizer.update(0.1)
 
-    def begin(self):
+    def begin(self) -> State:
         """Return the initial state of an epoch, which is empty; see Learner."""
         return ()
 
-    def learner(self, clip):
+    def learner(self, clip: float) -> Learner:
         """See fit.py."""
         return Learner(self, optimizer(self.params, self.config, clip))

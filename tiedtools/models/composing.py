@@ -1,6 +1,8 @@
 """Vectors of out-of-vocabulary words, composed from subwords by a model, and the gates of its highway layers."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -9,18 +11,25 @@ from tiedtools.base.messages import log
 from tiedtools.files import modelfile
 from tiedtools.models.families import load_model
 from tiedtools.text.sources import counted, shown
+from tiedtools.vectors.foreign import is_fasttext
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.vectors import Vectors
 
 SHOWN = 5  # words in a warning
 
 
-def composer(path):
+def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]], Vectors] | None:
     """Return the function words -> `compose`d Vectors, to extend the Vectors that Vectors.read reads from `path`.
 
     None if the file is not a model with composed vectors. Raises TiedtoolsError if the model is corrupt.
+
+    vectors  these Vectors, if they have been read: those of a fastText model compose words themselves
     """
-    model_file, which = find_model(path) or (None, None)
+    if vectors is None and is_fasttext(path):
+        vectors = Vectors.read(path)
+    if vectors is not None and vectors.composes:
+        return vectors.compose
+    model_file, which = find_model(path) or (None, "in")
     if model_file is None or modelfile.is_rnnlm(model_file):
         return None
     config = modelfile.read(model_file, {"header"})[0]["config"]
@@ -29,16 +38,17 @@ def composer(path):
     return functools.partial(compose, load_model(model_file), which=which, name=path)
 
 
-def needed(path):
+def needed(path: str) -> Callable[[list[str]], Vectors]:
     """Return the `composer` of `path`. Raises TiedtoolsError if there is none."""
     if function := composer(path):
         return function
     raise TiedtoolsError(
-        f"{shown(path)}: has no composed word vectors; give a model trained with `lstm --subwords`, or another `oov`"
+        f"{shown(path)}: has no composed word vectors; give a model of fastText with n-grams, or one trained with"
+        " `lstm --subwords`, or another `oov`"
     )
 
 
-def compose(model, words, which="in", name="model"):
+def compose(model: Any, words: list[str], which: str = "in", name: str = "model") -> Vectors:
     """Return the Vectors of the words with at least one known subword; other words are omitted.
 
     which  "in", "out", "sum", or "concat"
@@ -54,8 +64,8 @@ def compose(model, words, which="in", name="model"):
     return model.compose(composable, which) if composable else Vectors([], np.zeros((0, 0)))
 
 
-def of_words(model, words, name="model"):
-    """Return a language model with another vocabulary, a list that begins with `</s>`, through its composed output.
+def of_words(model: Any, words: list[str], name: str = "model") -> Any:
+    """Return a language model with another vocabulary, which begins with `</s>`, through its composed output.
 
     Words with unknown subwords are left out, as in Assylbekov and Takhanov's table 5, and a message lists them. Raises
     TiedtoolsError if the model has an output vector per word.
@@ -71,14 +81,14 @@ def of_words(model, words, name="model"):
     return model.of_words(known)
 
 
-def unknown_subwords(model, words, name):
-    """Return a dict: word -> the result of Subwords.unknown. Raises TiedtoolsError if the model has no subwords."""
+def unknown_subwords(model: Any, words: list[str], name: str) -> dict[str, Any]:
+    """Return the result of Subwords.unknown for each word. Raises TiedtoolsError if the model has no subwords."""
     if model.vocab.subwords is None:
         raise TiedtoolsError(f"{name}: has a vector per word; to compose vectors, train a model with `lstm --subwords`")
     return {word: model.vocab.subwords.unknown(word) for word in words}
 
 
-def warn_of_cuts(model, words, name):
+def warn_of_cuts(model: Any, words: list[str], name: str) -> None:
     """Log a warning if words have more subwords than the model uses."""
     sizes = (model.vocab.subwords.table(words) > 0).sum(1) if model.longest and words else []
     if truncated := [quoted(word) for word, size in zip(words, sizes) if size > model.longest]:
@@ -86,8 +96,8 @@ def warn_of_cuts(model, words, name):
         log.warning(f"{name}: {problem} of {counted(len(truncated), 'word')}: {first_of(truncated)}")
 
 
-def gates(path):
-    """Return the transform gates of a model's highway layers over its vocabulary: list of (name, array [V, m]).
+def gates(path: str) -> list[tuple[str, np.ndarray]]:
+    """Return the transform gates of a model's highway layers over its vocabulary: (name, array [V, m]) each.
 
     Names are "hw1, input", "hw1, output", ..., or "hw1, tied" if both are equal. Raises TiedtoolsError if the model
     has no highway layers.
@@ -104,7 +114,7 @@ def gates(path):
     return named
 
 
-def first_of(items):
+def first_of(items: list[str]) -> str:
     """Return a text with the first SHOWN of some strings, and the number of the others."""
     others = f", and {len(items) - SHOWN:,} more" if items[SHOWN:] else ""
     return ", ".join(items[:SHOWN]) + others

@@ -1,11 +1,13 @@
 """Loading of models of any family."""
 
+from typing import Any
+
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES, LANGUAGE, TRANSLATION, commands, imported
 
 
-def load_model(path, threads=None):
+def load_model(path: str, threads: int | None = None) -> Any:
     """Read a model of any kind from a model file of tiedtools or of Mikolov's rnnlm.
 
     threads  number of threads to use; None: all cores
@@ -24,17 +26,17 @@ def load_model(path, threads=None):
     return FAMILIES[kind].get("model").load(path, threads)
 
 
-def load_language_model(path):
+def load_language_model(path: str) -> Any:
     """Read a language model as `load_model` does. Raises TiedtoolsError if it is another model."""
     return load_as(LANGUAGE, path)
 
 
-def load_translator(path):
+def load_translator(path: str) -> Any:
     """Read a translation model as `load_model` does. Raises TiedtoolsError if it is another model."""
     return load_as(TRANSLATION, path)
 
 
-def load_as(says, path):
+def load_as(says: str, path: str) -> Any:
     """Read a model as `load_model` does. Raises TiedtoolsError if its family is not called `says`, such as LANGUAGE."""
     family = FAMILIES.get(str(modelfile.kind(path)))
     if family and family.says != says:

@@ -10,6 +10,7 @@ from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import UNK
 from tiedtools.training import scoring
 from tiedtools.training.fit import Fit, Hooks
+from tiedtools.training.schedules import Training
 
 
 class LmTrainer(Trainer):
@@ -29,12 +30,12 @@ class LmTrainer(Trainer):
     readers = LmReading
     samples = 0
 
-    def __init__(self, config, schedule, *texts_and_files, **options):
+    def __init__(self, config: Any, schedule: Training, *texts_and_files: Any, **options: Any) -> None:
         super().__init__(config, *texts_and_files, **options)
         self.schedule = schedule
 
-    def read(self):
-        text = self.text = LmText.read(self.texts, **self.reading)
+    def read(self) -> tuple[LmText, dict[str, int]]:
+        text = self.text = LmText.read(self.raw(self.texts), **self.raw_reading())
         texts = {"train": text.train, "valid": text.valid, "test": text.test}
         tokens = {name: ids.size for name, ids in texts.items() if ids is not None}
         sizes = ", ".join(f"{name} {size:,}" for name, size in tokens.items())
@@ -46,16 +47,16 @@ class LmTrainer(Trainer):
         log.info(f"text: {sizes} tokens including line ends; {words}{unknown}")
         return text, tokens
 
-    def memory(self, text):
+    def memory(self, text: LmText) -> int:
         batches = self.Batches.memory(self.config, text.train.size)
         return super().memory(text) + batches + scoring.memory(text.valid, text.test)
 
-    def begin(self, model, text, resume):
+    def begin(self, model: Any, text: LmText, resume: bool) -> Fit:
         files = self.files
         saving = files.checkpoint, files.checkpoint_minutes, resume
         return Fit(model, text.train, text.valid, self.schedule, *saving, self.hooks)
 
-    def finish(self, run):
+    def finish(self, run: Fit) -> dict[str, Any]:
         test, ppl = self.text.test, None
         if test is not None:
             interrupts.check()  # a signal may have arrived while outputs were written

@@ -5,9 +5,11 @@ names used in files and on command lines.
 """
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 from tiedtools.base.errors import brief
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, setting
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, setting
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
 AVERAGING = "asgd", "nt-asgd"
@@ -21,14 +23,14 @@ SITES = {
 }
 
 
-def numbers(text):
+def numbers(text: object) -> list[int] | None:
     """Return the numbers, 1 to 100,000, in a text that separates them by commas; None for any other text, or None."""
     parts = str(text).split(",")
     valid = all(part.isdecimal() and len(part) < 7 and 1 <= int(part) <= 10**5 for part in parts)
     return [int(part) for part in parts] if valid else None
 
 
-def dropout(site, default=0.0):
+def dropout(site: str, default: float = 0.0) -> Any:
     """Declare the setting of the dropout probability of a site."""
     return setting(default, f"Dropout probability {site}", PROBABILITY, metavar="P")
 
@@ -65,7 +67,7 @@ class Tying(Checked):
     )
     unit_embeddings: bool = setting(False, "Constrain input embeddings to unit norm (Inan et al., section 6.2).")
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
         linear = self.tying == "linear"
         yield "`linear_bias` is the bias of L: add `tying='linear'`", self.linear_bias and not linear
@@ -115,23 +117,23 @@ class Composition(Checked):
     atomic_unk: bool = setting(False, "Read `<unk>` as one subword (Kim et al.), not split like other words.", off=True)
 
     @property
-    def reusable(self):
+    def reusable(self) -> list[str]:
         """Names of the layers that compose a word vector, from the bottom up."""
         project = self.subwords == "syllables" or self.subwords == "morphs" and self.subword_dim != self.highway_dim
         middle = ["cnn"] if self.subwords == "chars" else ["proj"] * project
         return ["emb", *middle, *(f"hw{k + 1}" for k in range(self.highways))] if self.subwords else []
 
     @property
-    def reused(self):
+    def reused(self) -> list[str]:
         """Names of the layers that share their parameters between input and output."""
         return {"all": self.reusable, "none": [], "plain": []}.get(self.reuse, self.reuse.split(","))
 
     @property
-    def widths(self):
-        """The numbers of filters as a list."""
+    def widths(self) -> list[int] | None:
+        """The numbers of filters."""
         return numbers(self.filters)
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
         for field in dataclasses.fields(Composition)[1:]:
             changed = getattr(self, field.name) != field.default
@@ -146,7 +148,7 @@ class Composition(Checked):
         yield f"`filters={brief(self.filters)}` must be numbers of filters, separated by commas", wrong
         yield (
             "`highway_dim` of chars is the number of filters; change `filters`",
-            self.subwords == "chars" and self.highway_dim != sum(self.widths),
+            self.subwords == "chars" and self.highway_dim != sum(self.widths or []),
         )
 
 
@@ -185,7 +187,7 @@ class Dropout(Checked):
         metavar="N",
     )
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
         rates = self.rates
         sampled = [self.drop_weights, *(rate for site, rate in rates.items() if site != "word")]
@@ -202,8 +204,8 @@ class Dropout(Checked):
         )
 
     @property
-    def rates(self):
-        """The dropout probabilities, a dict: site -> probability."""
+    def rates(self) -> dict[str, float]:
+        """The dropout probability of each site."""
         return {site: getattr(self, f"drop_{site}") for site in SITES["gal"]}
 
 
@@ -254,7 +256,7 @@ class Loss(Checked):
         Range(0),
     )
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
         augmented = self.augment or self.augment_share
         yield "`sampled` computes some scores, but `augment` needs all of them: choose one", self.sampled and augmented
@@ -305,7 +307,7 @@ class Optimization(Checked):
     )
 
     @property
-    def averages(self):
+    def averages(self) -> bool:
         """Whether the optimizer averages parameters."""
         return self.optimizer in AVERAGING
 
@@ -326,7 +328,7 @@ class Computation(Checked):
         "float32", "Type of everything but these products.", choices=("float32", "float64"), hidden=True
     )
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",

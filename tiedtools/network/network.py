@@ -3,6 +3,10 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
+
+from tiedtools.network.step import State, Step
+
 
 @dataclasses.dataclass
 class Network:
@@ -13,15 +17,15 @@ class Network:
     The state of a network is the concatenated state of its cells: a tuple of arrays, whose axis 1 has length B.
     """
 
-    layers: list
+    layers: list[Any]
     output: Any
-    tables: list = dataclasses.field(default_factory=list)
+    tables: list[Any] = dataclasses.field(default_factory=list)
 
-    def start(self, B):
+    def start(self, B: int) -> State:
         """Return the initial state for batch size B."""
         return tuple(part for layer in self.layers if hasattr(layer, "start") for part in layer.start(B))
 
-    def forward(self, state, step):
+    def forward(self, state: State, step: Step) -> tuple[np.ndarray, State]:
         """Return the input of the output layer for the window of a Step, and the state after the window."""
         for table in self.tables:
             table.begin(step)
@@ -34,7 +38,7 @@ class Network:
                 x = layer.forward(x, step)
         return x, tuple(after)
 
-    def train(self, state, step):
+    def train(self, state: State, step: Step) -> tuple[np.ndarray, State]:
         """Compute the gradient of a window; returns (nats [T, B], state after the window)."""
         x, state = self.forward(state, step)
         nats, dy = self.output.loss(x, step)

@@ -9,13 +9,18 @@ clipping limit c, and the three weight decays of network.config.Optimization:
 
 import contextlib
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import line_up
 from tiedtools.kernels.output import descent
+from tiedtools.network.params import Params
 
 NONE = np.empty(0, np.int64)
+Where = tuple[int, np.ndarray, np.ndarray]  # dense, starts, sizes; see kernels/output/descent.py
 
 
 class Optimizer:
@@ -32,12 +37,14 @@ class Optimizer:
     state: tuple[str, ...] = ()
     whole = False
 
-    def __init__(self, params, clip=0.0, decay=0.0, lr_decay=0.0, l2=0.0):
+    def __init__(
+        self, params: Params, clip: float = 0.0, decay: float = 0.0, lr_decay: float = 0.0, l2: float = 0.0
+    ) -> None:
         self.params, self.clip, self.decay, self.lr_decay, self.l2 = params, clip, decay, lr_decay, l2
         self.sums, self.count = np.zeros((params.team.threads, 8)), 0
         self.states = {name: line_up(params.values.size, params.dtype) for name in self.state}
 
-    def update(self, lr):
+    def update(self, lr: float) -> float:
         """Update the parameters. Returns the gradient norm before clipping; if it is not finite, nothing changes."""
         p = self.params
         if self.l2:
@@ -55,26 +62,26 @@ class Optimizer:
         self.after()
         return norm
 
-    def apply(self, lr, shrink, scale, where):
+    def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         """Update the parameters with `scale` times the gradient, less `shrink` times themselves.
 
         where  (dense, starts, sizes) of descent.py
         """
 
-    def after(self):
+    def after(self) -> None:
         """Act after an update."""
 
-    def epoch(self, losses):
+    def epoch(self, losses: list[float]) -> bool:
         """Prepare for the next epoch, given the losses of all epochs so far; returns whether averaging begins."""
         return False
 
-    def restart(self):
+    def restart(self) -> None:
         """Forget all updates so far, because training continues from other parameters."""
         self.count = 0
         for array in self.states.values():
             array[:] = 0
 
-    def arrays(self):
+    def arrays(self) -> Arrays:
         """Return the arrays for a checkpoint: the trained parameters and, after the first update, the state."""
         arrays = {"values": self.params.values}
         if self.states:
@@ -83,7 +90,7 @@ class Optimizer:
             arrays |= {f"optimizer_{name}": array for name, array in self.states.items()}
         return arrays
 
-    def check(self, arrays):
+    def check(self, arrays: Arrays) -> list[str]:
         """Return the names of a checkpoint's arrays that must be like Params.values. Raises ValueError."""
         if not self.states:
             return ["values"]
@@ -92,7 +99,7 @@ class Optimizer:
             raise ValueError("optimizer_count is not a count")
         return ["values"] + [f"optimizer_{name}" for name in self.states] * bool(count[0])
 
-    def restore(self, arrays):
+    def restore(self, arrays: Arrays) -> None:
         """Restore the arrays that `arrays` returned."""
         self.params.set(arrays["values"])
         self.count = int(arrays["optimizer_count"][0]) if self.states else 0
@@ -100,7 +107,7 @@ class Optimizer:
             array[:] = arrays[f"optimizer_{name}"] if self.count else 0
 
     @contextlib.contextmanager
-    def averaged(self):
+    def averaged(self) -> Iterator[None]:
         """Context manager in which the parameters are those to score and save: their average, if there is one."""
         self.swap()
         try:
@@ -108,14 +115,14 @@ class Optimizer:
         finally:
             self.swap()
 
-    def swap(self):
+    def swap(self) -> None:
         """Exchange the parameters and their average, if there is one."""
 
 
 class SGD(Optimizer):
     """Stochastic gradient descent."""
 
-    def apply(self, lr, shrink, scale, where):
+    def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         p = self.params
         p.team(descent.step, p.values, p.grads, *where, lr * scale, shrink)
 
@@ -129,20 +136,20 @@ class ASGD(SGD):
     state = ("average",)
     begun, swapped = True, False
 
-    def after(self):
+    def after(self) -> None:
         if self.begun:
             self.count += 1
             p = self.params
             p.team(descent.average, self.states["average"], p.values, 1 / max(1, self.count - 1))
 
-    def swap(self):
+    def swap(self) -> None:
         if self.count:
             p = self.params
             p.team(descent.swap, p.values, self.states["average"])
             p.changed()
             self.swapped = not self.swapped
 
-    def arrays(self):
+    def arrays(self) -> Arrays:
         arrays = super().arrays()
         if self.swapped:
             arrays["values"], arrays["optimizer_average"] = arrays["optimizer_average"], arrays["values"]
@@ -158,11 +165,11 @@ class NTASGD(ASGD):
 
     begun = False
 
-    def __init__(self, *args, nonmono=5, average_after=0, **options):
+    def __init__(self, *args: Any, nonmono: int = 5, average_after: int = 0, **options: Any) -> None:
         super().__init__(*args, **options)
         self.nonmono, self.average_after = nonmono, average_after
 
-    def epoch(self, losses):
+    def epoch(self, losses: list[float]) -> bool:
         n, before = self.nonmono, self.begun
         # As in the authors' code, the minimum excludes the n losses before the last.
         self.begun = any(loss > min(losses[: k - n]) for k, loss in enumerate(losses) if k > n)
@@ -177,7 +184,7 @@ class Adam(Optimizer):
     whole = True
     beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 
-    def apply(self, lr, shrink, scale, where):
+    def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         p, b1, b2 = self.params, self.beta1, self.beta2
         self.count += 1
         numbers = lr / (1 - b1**self.count), shrink, scale, b1, b2, 1 - b2**self.count, self.epsilon
@@ -191,7 +198,7 @@ class Adadelta(Optimizer):
     whole = True
     rho, epsilon = 0.95, 1e-6
 
-    def apply(self, lr, shrink, scale, where):
+    def apply(self, lr: float, shrink: float, scale: float, where: Where) -> None:
         p = self.params
         self.count += 1
         p.team(descent.adadelta, p.values, p.grads, *self.states.values(), lr, shrink, scale, self.rho, self.epsilon)
@@ -200,7 +207,7 @@ class Adadelta(Optimizer):
 OPTIMIZERS = {"sgd": SGD, "asgd": ASGD, "nt-asgd": NTASGD, "adadelta": Adadelta, "adam": Adam}
 
 
-def optimizer(params, c, clip):
+def optimizer(params: Params, c: Any, clip: float) -> Optimizer:
     """Return the optimizer of a configuration `c` with the fields of network.config.Optimization."""
     options = dict(nonmono=c.nonmono, average_after=c.average_after) if c.optimizer == "nt-asgd" else {}
     return OPTIMIZERS[c.optimizer](params, clip, c.weight_decay, c.lr_weight_decay, c.l2, **options)

@@ -1,12 +1,16 @@
 """The named parameters of a network and their gradients; tied parameters share one array."""
 
 import math
+from typing import Any
 
 import numpy as np
 
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import line_up
 from tiedtools.kernels.base.elementwise import normalize_rows
 from tiedtools.network.buffers import stride
+from tiedtools.network.start import Fill
+from tiedtools.network.threads import Idle, Team
 
 
 class Params:
@@ -23,16 +27,16 @@ class Params:
     version  incremented when values change, which invalidates caches: call `changed` after writing values
     """
 
-    def __init__(self, team, dtype=np.float32, odd=True, half=False):
+    def __init__(self, team: Team | Idle, dtype: Any = np.float32, odd: bool = True, half: bool = False) -> None:
         self.team, self.dtype, self.odd, self.half = team, np.dtype(dtype), odd, half
         self.shapes, self.starts, self.by_rows, self.names, self.ties, self.unit_rows = {}, {}, {}, {}, {}, []
         self.version = 0
 
-    def tie(self, name, other):
+    def tie(self, name: str, other: str) -> None:
         """Make `name` an alias of `other`; if both end in a dot, all names that begin with it. Call before `add`."""
         self.ties[name] = other
 
-    def add(self, name, shape, start=None, by_rows=False):
+    def add(self, name: str, shape: tuple[int, ...], start: Fill | None = None, by_rows: bool = False) -> None:
         """Declare an array.
 
         start    initializer fill(rng, array); None: zeros
@@ -48,7 +52,7 @@ class Params:
         self.starts.setdefault(owner, start)
         self.by_rows[owner] = by_rows and self.by_rows.get(owner, True)
 
-    def build(self, gradients=True):
+    def build(self, gradients: bool = True) -> None:
         """Allocate all arrays, zero-filled with padded rows, and, if `gradients`, their gradients."""
         order = sorted(self.shapes, key=lambda name: self.by_rows[name])
         self.layout, size = {}, 0
@@ -61,11 +65,11 @@ class Params:
                 self.dense = size
         spare = stride(1, self.dtype)  # tiles may read slightly past the last row
         self.values = line_up(size, self.dtype, spare=spare)
-        self.grads = line_up(size, self.dtype, spare=spare) if gradients else None
+        self.grads: Any = line_up(size, self.dtype, spare=spare) if gradients else None
         self.none = self.values[:0]
         self.touched, self.written = {}, set()
 
-    def draw(self, seed):
+    def draw(self, seed: int) -> None:
         """Initialize all parameters."""
         rng = np.random.default_rng(seed)
         for name, array in self.owners():
@@ -73,24 +77,24 @@ class Params:
                 self.starts[name](rng, array)
         self.constrain()
 
-    def constrain(self):
+    def constrain(self) -> None:
         """Scale the rows of the arrays in `unit_rows` to norm 1, and call `changed`."""
         for name in self.unit_rows:
             self.team(normalize_rows, self.padded(name))
         self.changed()
 
-    def changed(self):
+    def changed(self) -> None:
         """Record that values have changed."""
         self.version += 1
 
-    def check(self, values):
+    def check(self, values: Arrays) -> None:
         """Raise ValueError unless the dict `values` has float arrays of the declared shapes. Works before `build`."""
         for name, shape in self.shapes.items():
             array = values[name]
             if array.shape != shape or array.dtype.kind != "f":
                 raise ValueError(f"{name} is {array.dtype} {array.shape}, not {shape}")
 
-    def fill(self, values):
+    def fill(self, values: Arrays) -> None:
         """Copy all parameters from a dict. Raises ValueError if a value is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             for name, array in self.owners():
@@ -99,41 +103,41 @@ class Params:
             raise ValueError("it has values that are nan or infinite")
         self.changed()
 
-    def set(self, flat):
+    def set(self, flat: np.ndarray) -> None:
         """Copy all parameters from a flat array with the layout of `values`."""
         self.values[:] = flat
         self.changed()
 
-    def cut(self, flat, name, padded=False):
+    def cut(self, flat: np.ndarray, name: str, padded: bool = False) -> np.ndarray:
         """Return the view of array `name` in one of the flat arrays, including the padding of rows if `padded`."""
         owner = self.names[name]
         start, shape = self.layout[owner]
         array = flat[start : start + math.prod(shape)].reshape(shape)
         return array if padded and len(shape) > 1 else array[..., : self.shapes[owner][-1]]
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str | None) -> np.ndarray:
         return self.none if name is None else self.cut(self.values, name)
 
-    def padded(self, name):
+    def padded(self, name: str) -> np.ndarray:
         """Return the array `name` including the padding of its rows."""
         return self.cut(self.values, name, padded=True)
 
-    def owners(self):
+    def owners(self) -> list[tuple[str, np.ndarray]]:
         """Return the (name, array) pairs of all arrays; a tied array appears once."""
         return [(name, self[name]) for name in self.layout]
 
     @property
-    def count(self):
+    def count(self) -> int:
         """Number of parameters; a tied array counts once."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
-    def begin_step(self):
+    def begin_step(self) -> None:
         """Reset the gradients at the start of a step."""
         for name, rows in self.touched.items():
             self.cut(self.grads, name)[rows] = 0
         self.touched, self.written = {}, set()
 
-    def gradient(self, name):
+    def gradient(self, name: str | None) -> tuple[np.ndarray, bool]:
         """Return (gradient with padded rows, accumulate); the caller adds to it if `accumulate`, else overwrites it."""
         if name is None:
             return self.none, False
@@ -142,7 +146,7 @@ class Params:
         self.written.add(owner)
         return self.cut(self.grads, name, padded=True), accumulate
 
-    def row_gradient(self, name, rows):
+    def row_gradient(self, name: str, rows: np.ndarray) -> np.ndarray:
         """Return a gradient with padded rows; the caller adds to `rows` only (int array, any order)."""
         owner = self.names[name]
         grad = self.cut(self.grads, name, padded=True)
@@ -154,13 +158,13 @@ class Params:
             self.written.add(owner)
         return grad
 
-    def densify(self):
+    def densify(self) -> None:
         """Let sparse gradients have all rows in this step, because the caller is about to add to all of them."""
         for name in self.layout:
             if self.by_rows[name]:
                 self.touched[name] = np.arange(self.shapes[name][0])
 
-    def segments(self):
+    def segments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (starts, sizes) of the touched rows in the flat arrays, int64 [R] each."""
         starts, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for name, rows in self.touched.items():

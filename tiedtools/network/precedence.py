@@ -31,12 +31,9 @@ class Shorthands(Checked):
 
 
 def chosen(
-    options: dict[str, Any],
-    defaults: Mapping[str, Any],
-    presets: Mapping[str, tuple[str, Mapping[str, Any]]],
-    rates: dict[str, float],
-    sites: Mapping[str, tuple[str, ...]],
-) -> dict[str, Any]:
+    options: dict[str, Any], defaults: Mapping[str, Any], presets: Mapping[str, tuple[str, Mapping[str, Any]]],
+    rates: dict[str, float], sites: Mapping[str, tuple[str, ...]],
+) -> dict[str, Any]:  # fmt: skip
     """Return the settings of a run that differ from the defaults of fields.
 
     Precedence, from lowest to highest: defaults of the family, preset, implications of a chosen setting, caller.

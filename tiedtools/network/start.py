@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+Fill = Callable[[np.random.Generator, np.ndarray], object]  # an initializer
 DRAWN = 4096  # rows per call to the generator
 
 
@@ -16,16 +17,16 @@ class Start(NamedTuple):
     embeddings  for the subword embeddings of an encoder; None: like weights
     """
 
-    weights: Callable
-    biases: Callable
+    weights: Fill
+    biases: Fill
     forget: float = 0.0
-    embeddings: Callable | None = None
+    embeddings: Fill | None = None
 
 
-def uniform(reach=None):
+def uniform(reach: float | None = None) -> Fill:
     """Return an initializer that draws uniformly from -reach to reach; None: 1 / sqrt(number of rows)."""
 
-    def fill(rng, array):
+    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
         limit = 1 / math.sqrt(len(array)) if reach is None else reach
         for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
             rows[:] = rng.uniform(-limit, limit, rows.shape)
@@ -33,10 +34,10 @@ def uniform(reach=None):
     return fill
 
 
-def normal(deviation=None):
+def normal(deviation: float | None = None) -> Fill:
     """Return an initializer that draws from a normal distribution; None: deviation 1 / sqrt(number of rows)."""
 
-    def fill(rng, array):
+    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
         scale = 1 / math.sqrt(len(array)) if deviation is None else deviation
         for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
             rows[:] = rng.normal(0, scale, rows.shape)
@@ -44,22 +45,22 @@ def normal(deviation=None):
     return fill
 
 
-def orthogonal(rng, array):
+def orthogonal(rng: np.random.Generator, array: np.ndarray) -> None:
     """Fill an array [n, k n] with k random orthogonal matrices, by singular value decomposition (Saxe et al. 2014)."""
     for block in np.split(array, array.shape[1] // len(array), 1):
         block[:] = np.linalg.svd(rng.normal(size=block.shape))[0]
 
 
-def constant(value):
+def constant(value: float) -> Fill:
     """Return an initializer that fills with `value`."""
 
-    def fill(rng, array):
+    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
         array[:] = value
 
     return fill
 
 
-def zeros(rng, array):
+def zeros(rng: np.random.Generator, array: np.ndarray) -> None:
     """Fill with zeros, but advance the generator as a random initializer would, so that later draws are unaffected."""
     rng.random(array.shape)
     array[:] = 0

@@ -14,25 +14,30 @@ import numpy as np
 
 from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
 from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Params
+from tiedtools.network.start import Fill
+from tiedtools.network.step import Step
 
 
 class Lookup:
     """A word table whose rows are the rows of parameter `name` [V, m]. start, by_rows: see Params.add."""
 
-    def __init__(self, params, name, V, m, start=None, by_rows=False):
+    def __init__(
+        self, params: Params, name: str, V: int, m: int, start: Fill | None = None, by_rows: bool = False
+    ) -> None:
         params.add(name, (V, m), start, by_rows)
         self.params, self.name, self.V, self.m = params, name, V, m
 
-    def matrix(self):
+    def matrix(self) -> np.ndarray:
         return self.params.padded(self.name)
 
-    def rows(self, y, ids):
+    def rows(self, y: np.ndarray, ids: np.ndarray) -> None:
         self.params.team.over(y.size, gather_rows, y, self.matrix(), ids)
 
-    def gradient(self):
+    def gradient(self) -> tuple[np.ndarray, bool]:
         return self.params.gradient(self.name)
 
-    def add_to_rows(self, dy, ids):
+    def add_to_rows(self, dy: np.ndarray, ids: np.ndarray) -> None:
         self.params.team(add_to_rows, self.params.row_gradient(self.name, ids), dy, ids)
 
 
@@ -47,12 +52,15 @@ class Composed:
     needed  functions from a Step to word IDs that the step needs; empty: all words
     """
 
-    def __init__(self, params, layers, codes, m):
-        self.params, self.layers, self.codes, self.V, self.m = params, layers, codes, len(codes), m
-        self.needed, self.words, self.composed, self.buffers = [], None, None, Buffers(params.dtype)
-        self.y: Any = None  # [1, V', m]
+    words: Any = None  # int [V'], the words that are composed, sorted; None: all
+    composed: Any = None  # version of the parameters with which all words are composed; None: not all, or in training
+    y: Any = None  # [1, V', m]
 
-    def begin(self, step):
+    def __init__(self, params: Params, layers: list[Any], codes: np.ndarray, m: int) -> None:
+        self.params, self.layers, self.codes, self.V, self.m = params, layers, codes, len(codes), m
+        self.needed, self.buffers = [], Buffers(params.dtype)
+
+    def begin(self, step: Step) -> None:
         if not step.training and self.composed == self.params.version:
             return
         self.words, self.written = None, False
@@ -61,34 +69,37 @@ class Composed:
         self.composed = None if step.training else self.params.version
         self.compose(self.codes if self.words is None else self.codes[self.words], step)
 
-    def compose(self, codes, step):
+    def compose(self, codes: np.ndarray, step: Step) -> None:
         """Set `matrix` to the vectors of words with these codes; without `begin`, words of any vocabulary."""
         self.y = codes
         for layer in self.layers:
             self.y = layer.forward(self.y, step)
 
-    def backward(self):
+    def backward(self) -> None:
         """Backpropagate the sum of the gradients of all layers that use the table."""
         dy, _ = self.gradient()
         dy = dy[None]
         for layer in reversed(self.layers):
             dy = layer.backward(dy)
 
-    def at(self, ids):
+    def at(self, ids: np.ndarray) -> np.ndarray:
         return ids if self.words is None else np.searchsorted(self.words, ids)
 
-    def matrix(self):
+    def matrix(self) -> np.ndarray:
         return self.y[0]
 
-    def rows(self, y, ids):
+    def rows(self, y: np.ndarray, ids: np.ndarray) -> None:
         self.params.team.over(y.size, gather_rows, y, self.matrix(), self.at(ids))
 
-    def gradient(self):
+    def gradient(self) -> tuple[np.ndarray, bool]:
         accumulate, self.written = self.written, True
         return self.buffers("dy", self.y.shape[1], self.m), accumulate
 
-    def add_to_rows(self, dy, ids):
+    def add_to_rows(self, dy: np.ndarray, ids: np.ndarray) -> None:
         grad, accumulate = self.gradient()
         if not accumulate:
             grad[:] = 0
         self.params.team(add_to_rows, grad, dy, self.at(ids))
+
+
+Table = Lookup | Composed

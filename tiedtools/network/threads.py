@@ -6,14 +6,17 @@ import os
 import queue
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 
+Worker = tuple[int, int, np.ndarray]  # thread, threads, gate
+T = TypeVar("T")
 PATIENCE = 5  # seconds that an interrupted main thread waits for each of the others
-TEAMS: weakref.WeakSet = weakref.WeakSet()
+TEAMS: weakref.WeakSet["Team"] = weakref.WeakSet()
 FEW = 1 << 18  # elements that one thread processes in about the time it takes to wake another
 
 
@@ -22,16 +25,16 @@ class Idle:
 
     lock: Any = contextlib.nullcontext()
 
-    def __init__(self, threads):
+    def __init__(self, threads: int) -> None:
         self.threads = threads
 
-    def __call__(self, kernel, *args):
+    def __call__(self, *args: Any) -> None:
         pass
 
     over = __call__
 
 
-def idle(model):
+def idle(model: type) -> type:
     """Return a subclass of the language model class `model` that computes nothing, for memory estimates."""
     return type(f"Idle{model.__name__}", (model,), {"Team": Idle, "draw": lambda self: None})
 
@@ -44,16 +47,16 @@ class Team:
     garbage-collected.
     """
 
-    def __init__(self, threads):
-        self.threads, self.process, self.jobs = threads, None, []
+    def __init__(self, threads: int) -> None:
+        self.threads, self.process, self.jobs = threads, 0, []
         self.worker = 0, threads, np.zeros(16, np.int64)
         self.lock = threading.RLock()
         TEAMS.add(self)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[int]]:
         return Team, (self.threads,)
 
-    def start(self):
+    def start(self) -> None:
         """Start the other threads. Raises TiedtoolsError if the system cannot start them all."""
         gate, self.done = np.zeros(16, np.int64), queue.SimpleQueue()
         self.worker, *workers = [(number, self.threads, gate) for number in range(self.threads)]
@@ -67,7 +70,7 @@ class Team:
             raise
         self.process = os.getpid()
 
-    def __call__(self, kernel, *args):
+    def __call__(self, kernel: Callable[..., object], *args: Any) -> None:
         """Call kernel(worker, *args) on every thread, and wait for all of them."""
         if self.process != os.getpid():
             self.start()
@@ -88,7 +91,7 @@ class Team:
             if failure:
                 raise failure
 
-    def over(self, numbers, kernel, *args):
+    def over(self, numbers: int, kernel: Callable[..., object], *args: Any) -> None:
         """Call the kernel as above, or only on this thread if it makes one pass over fewer than FEW numbers."""
         if numbers < FEW:
             kernel((0, 1, self.worker[2]), *args)
@@ -96,7 +99,7 @@ class Team:
             self(kernel, *args)
 
 
-def unlock():
+def unlock() -> None:
     """Replace the locks of all teams, in a forked process, where the threads that hold them do not exist."""
     for team in TEAMS:
         team.lock = threading.RLock()
@@ -105,18 +108,18 @@ def unlock():
 os.register_at_fork(after_in_child=unlock)
 
 
-def exclusive(method):
+def exclusive(method: Callable[..., T]) -> Callable[..., T]:
     """Decorate a method of a model so that one thread at a time runs it: calls share the model's scratch arrays."""
 
     @functools.wraps(method)
-    def locked(self, *args, **options):
+    def locked(self: Any, *args: Any, **options: Any) -> T:
         with self.params.team.lock:
             return method(self, *args, **options)
 
     return locked
 
 
-def start_thread(number, threads, target, *args):
+def start_thread(number: int, threads: int, target: Callable[..., object], *args: Any) -> threading.Thread:
     """Start and return thread `number` (from 0) of `threads`. Raises TiedtoolsError if the system cannot start it."""
     thread = threading.Thread(target=target, args=args, daemon=True)
     try:
@@ -126,7 +129,7 @@ def start_thread(number, threads, target, *args):
     return thread
 
 
-def work(worker, jobs, done):
+def work(worker: Worker, jobs: queue.SimpleQueue[Any], done: queue.SimpleQueue[Any]) -> None:
     """Run jobs until the job is None. Holds no reference to the Team, so that it can be garbage-collected."""
     while job := jobs.get():
         kernel, args = job
@@ -138,7 +141,7 @@ def work(worker, jobs, done):
         done.put(failure)
 
 
-def close(queues):
+def close(queues: list[queue.SimpleQueue[Any]]) -> None:
     """End the threads that wait on `queues` for jobs."""
     for jobs in queues:
         jobs.put(None)

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from tiedtools.base.errors import TiedtoolsError, printable
 from tiedtools.base.version import __version__
@@ -27,7 +28,7 @@ GRACE = 5  # seconds until a rank exits after the death of another rank
 current = None  # the Ranks of this process
 
 
-def launched():
+def launched() -> int | None:
     """Return the number of processes that an MPI launcher started together; None without a launcher."""
     sizes = {name: int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()}
     if sizes.get("SLURM_STEP_NUM_TASKS") == 1:  # also in an interactive shell
@@ -35,7 +36,7 @@ def launched():
     return max(sizes.values(), default=None)
 
 
-def start(args):
+def start(args: list[str]) -> "Ranks":
     """Connect the ranks of the command line `args`. Raises TiedtoolsError if MPI is missing or the ranks differ."""
     global current
     try:
@@ -60,7 +61,9 @@ class Ranks:
     Raises TiedtoolsError if mpi4py is missing or does not fit the launcher.
     """
 
-    def __init__(self):
+    mpi: Any  # the module mpi4py.MPI
+
+    def __init__(self) -> None:
         self.parted = False
         try:
             import mpi4py
@@ -74,7 +77,7 @@ class Ranks:
             ) from None
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
-        if self.size == 1 < launched():
+        if self.size == 1 < (launched() or 1):
             raise TiedtoolsError(
                 f"the launcher started {launched()} processes, but each is alone in mpi4py's MPI"
                 f" ({MPI.get_vendor()[0]}); use the launcher of that library, or srun --mpi=pmi2 or pmix"
@@ -85,7 +88,7 @@ class Ranks:
         self.watch()
         sys.excepthook = self.traceback
 
-    def watch(self):
+    def watch(self) -> None:
         """Connect to the watcher, a child process of rank 0 that reports which rank died."""
         host = "localhost" if self.local == self.size else ""
         server = socket.create_server((host, 0)) if self.rank == 0 else contextlib.nullcontext()
@@ -107,7 +110,7 @@ class Ranks:
             self.connection.settimeout(None)
             threading.Thread(target=self.exit_with_others, args=[self.connection], daemon=True).start()
 
-    def exit_with_others(self, connection):
+    def exit_with_others(self, connection: socket.socket) -> None:
         """Exit when another rank has died, unless the launcher ends this process first."""
         with contextlib.suppress(OSError):
             if connection.recv(1) == watcher.END:
@@ -115,7 +118,7 @@ class Ranks:
                 time.sleep(GRACE)
                 os._exit(1)
 
-    def compare(self, args):
+    def compare(self, args: list[str]) -> None:
         """Raise TiedtoolsError if the ranks run different versions or command lines."""
         everyone = self.exchange((__version__, args))
         version, line = everyone[0]
@@ -130,12 +133,12 @@ class Ranks:
             self.part()
             raise TiedtoolsError(f"rank {rank} {problem}")
 
-    def threads(self, cores):
+    def threads(self, cores: int) -> int:
         """Return the default number of threads: `cores`, divided by the processes that share them."""
         mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         return max(1, cores // self.near.allgather(mask).count(mask))
 
-    def start_sum(self, total, own, add=None):
+    def start_sum(self, total: Any, own: Any, add: Callable[..., Any] | None = None) -> Callable[[], bool]:
         """Start to sum the array `own` of each rank into `total`, of the same shape, and return a function.
 
         The function returns whether the sum is complete; call it until it returns True.
@@ -145,7 +148,7 @@ class Ranks:
         op = self.mpi.SUM if add is None else self.operation(add, own.dtype)
         return self.comm.Iallreduce(own, total, op).Test
 
-    def operation(self, add, dtype):
+    def operation(self, add: Callable[..., Any], dtype: Any) -> Any:
         import numpy as np
 
         if add not in self.adders:
@@ -154,26 +157,26 @@ class Ranks:
             )
         return self.adders[add]
 
-    def exchange(self, value):
+    def exchange(self, value: Any) -> list[Any]:
         """Return a list of the values of all ranks. Values of this and the next methods must be picklable."""
         return self.comm.allgather(value)
 
-    def broadcast(self, value):
+    def broadcast(self, value: Any) -> Any:
         """Return rank 0's value on every rank."""
         return self.comm.bcast(value)
 
-    def send(self, value, to):
+    def send(self, value: Any, to: int) -> None:
         self.comm.send(value, to)
 
-    def receive(self, source):
+    def receive(self, source: int) -> Any:
         return self.comm.recv(source=source)
 
-    def part(self):
+    def part(self) -> None:
         """Declare that no collective step follows."""
         self.parted = True
         self.send_line(watcher.BYE.decode())
 
-    def send_line(self, line):
+    def send_line(self, line: str) -> bool:
         """Send a line to the watcher; return whether this rank has a connection to it."""
         if self.connection is None:
             return False
@@ -181,7 +184,7 @@ class Ranks:
             self.connection.sendall(f"{line}\n".encode())
         return True
 
-    def abort(self, message, status):
+    def abort(self, message: str, status: int) -> NoReturn:
         """Report an error of this rank in one line and end all ranks; does not return."""
         if self.reported.is_set():  # this rank stops because another one has failed
             time.sleep(0.2)  # let the launcher see the other rank's exit status first
@@ -193,12 +196,12 @@ class Ranks:
         self.comm.Abort(status)
         os._exit(status)  # MPI_Abort may return
 
-    def traceback(self, kind, error, trace):
+    def traceback(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
         """Print the traceback of a bug and end all ranks."""
         sys.__excepthook__(kind, error, trace)
         self.abort(f"{kind.__name__}: {error}", 1)
 
 
-def without(line, others):
+def without(line: list[str], others: list[str]) -> str:
     """Return the arguments of `line` that `others` lacks, for a message."""
     return f" {shlex.join([word for word in line if word not in others] or line)}"

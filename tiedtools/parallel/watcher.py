@@ -22,12 +22,12 @@ READY, BYE, END = b"+", b"bye", b"!"
 LAUNCHERS = "mpiexec", "mpiexec.hydra", "mpirun", "hydra_pmi_proxy", "prterun", "orterun"
 
 
-def hello(token, rank):
+def hello(token: str, rank: int) -> bytes:
     """Return the first bytes of a rank's connection."""
     return f"{token}{rank:9d}".encode()
 
 
-def launcher_stderr():
+def launcher_stderr() -> int:
     """Return a descriptor of the launcher's stderr, or of our stderr if the launcher is on another machine or unknown.
 
     Once a rank is killed, a launcher may exit without forwarding the last output of its processes.
@@ -47,7 +47,7 @@ def launcher_stderr():
         return 2
 
 
-def watch(listener, size, token):
+def watch(listener: socket.socket, size: int, token: str) -> None:
     """Report the first rank that ends without BYE on stderr. Returns after the report, or when all have sent BYE."""
     stderr = launcher_stderr()
     waiting, rank_of = selectors.DefaultSelector(), dict[Any, int]()

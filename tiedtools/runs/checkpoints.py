@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import json
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,9 @@ from tiedtools.base.errors import TiedtoolsError, brief
 from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.files.output import open_output
+from tiedtools.text.vocab import Vocab
 
 
 class Checkpoint:
@@ -25,31 +29,33 @@ class Checkpoint:
     configs   dataclasses of the options; a checkpoint that lacks an option was written with its default
     """
 
-    def __init__(self, path, identity, vocab, minutes, configs=()):
+    def __init__(
+        self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: Iterable[Any] = ()
+    ) -> None:
         self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
 
     @property
-    def due(self):
+    def due(self) -> bool:
         """Whether the interval has elapsed or a signal asks the run to stop."""
         return bool(interrupts.pending() or self.minutes and time.monotonic() - self.written >= 60 * self.minutes)
 
-    def write(self, progress, arrays):
+    def write(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Write the checkpoint. `progress` is a JSON-serializable dict. Raises TiedtoolsError if writing fails."""
         config, arrays = dict(identity=self.identity, progress=progress), dict(arrays, counts=self.vocab.counts)
         with open_output(self.path) as file:
             modelfile.save(file, modelfile.CHECKPOINT, config, self.vocab.words, arrays)
         self.written = time.monotonic()
 
-    def attempt(self, progress, arrays):
+    def attempt(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Write the checkpoint, but only log a warning on failure, so that the run is not lost."""
         try:
             self.write(progress, arrays)
         except TiedtoolsError as error:
             log.warning(f"checkpoint not written: {error}")
 
-    def read(self, check):
+    def read(self, check: Callable[[dict[str, Any], Arrays], object]) -> tuple[dict[str, Any], Arrays]:
         """Read the checkpoint and return (progress, arrays), validated by check(progress, arrays).
 
         Raises TiedtoolsError if the file is not a checkpoint, is corrupt (`check` raises KeyError or ValueError), or
@@ -60,7 +66,7 @@ class Checkpoint:
             check(progress, arrays)
         return progress, arrays
 
-    def read_own(self):
+    def read_own(self) -> tuple[dict[str, Any], Arrays]:
         """Return (progress, arrays) of the file. Raises TiedtoolsError if another run wrote it."""
         header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
         if header["kind"] != modelfile.CHECKPOINT:
@@ -86,18 +92,18 @@ class Checkpoint:
             raise self.other(f"was created with a different {changed[0]}", "the same texts and options")
         return progress, arrays
 
-    def other(self, problem, needed):
+    def other(self, problem: str, needed: str) -> TiedtoolsError:
         """Return the TiedtoolsError for a checkpoint of another run; `needed`: conditions to resume from it."""
         return TiedtoolsError(f"{self.path}: {problem}; resume with {needed}, or start over with another `checkpoint`")
 
 
-def recorded(path, name):
+def recorded(path: str, name: str) -> Any:
     """Return a setting of the run that wrote a checkpoint; None if the file does not contain it."""
     header, _ = modelfile.read(path, {"header"}, modelfile.CHECKPOINT)
     return header["config"].get("identity", {}).get("options", {}).get(name)
 
 
-def digest(ids):
+def digest(ids: Any) -> str:
     """Return a hash of int32 IDs, an array or an iterable of arrays; "" for None."""
     if ids is None:
         return ""
@@ -107,18 +113,17 @@ def digest(ids):
     return hashed.hexdigest()
 
 
-def identity(options, **texts):
+def identity(options: dict[str, Any], **texts: Any) -> dict[str, Any]:
     """Return the JSON-serializable dict that must match for a run to resume.
 
-    options  dict of options
-    texts    name -> IDs, an argument of `digest`
+    texts  name -> IDs, an argument of `digest`
     """
     texts = {name.replace("_", " "): digest(ids) for name, ids in texts.items()}
     # As read from a checkpoint: JSON turns tuples into lists.
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
-def check_progress(progress, types, epochs, figures):
+def check_progress(progress: dict[str, Any], types: dict[str, Any], epochs: int, figures: dict[str, Any]) -> None:
     """Raise one of modelfile.WRONG unless `progress` has all fields, with the right types and no negative number.
 
     types    types of the fields by name
@@ -135,7 +140,7 @@ def check_progress(progress, types, epochs, figures):
         raise ValueError("inconsistent epoch count")
 
 
-def check_arrays(arrays, like):
+def check_arrays(arrays: Arrays, like: Arrays) -> None:
     """Raise one of modelfile.WRONG unless `arrays` matches `like` in names, shapes, and types, and is finite."""
     for name, expected in like.items():
         if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:

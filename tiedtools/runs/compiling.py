@@ -2,29 +2,31 @@
 
 import contextlib
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from numba.core import event
 
 from tiedtools.base.messages import log
-from tiedtools.runs.progress import SHORT
+from tiedtools.runs.progress import SHORT, Listener
 
 
 class Count(event.Listener):
     """Numba's listener that counts the kernels compiled for a Progress."""
 
-    def __init__(self, progress, expected):
+    def __init__(self, progress: Listener, expected: int) -> None:
         self.progress, self.expected, self.number = progress, expected, 0
 
-    def on_start(self, event):
+    def on_start(self, event: Any) -> None:
         self.number += 1
         self.progress.compiling(self.number, self.expected)
 
-    def on_end(self, event):
+    def on_end(self, event: Any) -> None:
         pass
 
 
 @contextlib.contextmanager
-def compiling(progress, expected):
+def compiling(progress: Listener, expected: int) -> Iterator[None]:
     """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached."""
     count, began = Count(progress, expected), time.monotonic()
     event.register("numba:compile", count)

@@ -40,18 +40,20 @@ class Target:
     final  path of the file once it is written; None before
     """
 
-    def __init__(self, path, put):
-        self.path, self.put, self.final = path, put, None
+    final: str | None = None
+
+    def __init__(self, path: str, put: Callable[[str, str], str | None]) -> None:
+        self.path, self.put = path, put
         self.stack = contextlib.ExitStack()
         self.file = self.stack.enter_context(open_packed(path, self.rename))
 
-    def rename(self, partial, target):
+    def rename(self, partial: str, target: str) -> None:
         final = self.put(partial, target)
         if final != target:
             self.final = final
 
 
-class RunFiles(contextlib.AbstractContextManager):
+class RunFiles(contextlib.AbstractContextManager[Any]):
     """The files of a run; each is completed independently of failures of the others.
 
     Entering the context opens all files, so that an unwritable path fails before training rather than after it. Leaving
@@ -95,10 +97,10 @@ class RunFiles(contextlib.AbstractContextManager):
         self.backups: dict[str, str] = {}
         self.existed: dict[str, bool] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> "RunFiles":
         with contextlib.ExitStack() as stack:
 
-            def opened(path):
+            def opened(path: str) -> Target:
                 target = Target(path, self.put)
                 stack.push(target.stack)
                 return target
@@ -114,7 +116,7 @@ class RunFiles(contextlib.AbstractContextManager):
 
     @property
     def done(self) -> dict[str, str]:
-        """Path of each output written, a dict by name."""
+        """Path of each output written, by name."""
         return {name: target.final for name, target in self.outputs.items() if target.final}
 
     @property
@@ -202,7 +204,7 @@ class RunFiles(contextlib.AbstractContextManager):
             elif not stopped and path in self.backups and path in written:
                 remove(self.backups.pop(path))
 
-    def put(self, partial, target):
+    def put(self, partial: str, target: str) -> str:
         """Rename a complete file according to how the run ended, and return its final name."""
         if self.diverged:
             target = os.path.relpath(suffixed(target, "diverged"))
@@ -211,13 +213,13 @@ class RunFiles(contextlib.AbstractContextManager):
         os.replace(partial, target)
         return target
 
-    def put_early(self, partial, target):
+    def put_early(self, partial: str, target: str) -> None:
         """Rename a file completed during training."""
         self.back_up(target)
         self.existed.setdefault(target, os.path.exists(target) or target in self.backups)
         os.replace(partial, target)
 
-    def back_up(self, target):
+    def back_up(self, target: str) -> None:
         """Rename the output of an earlier finished run, if there is one."""
         if target not in self.existed and is_finished(target, self.manifest_paths.values()):
             self.backups[target] = os.path.relpath(suffixed(target, "finished"))
@@ -236,7 +238,7 @@ class RunFiles(contextlib.AbstractContextManager):
         backups = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
         return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {summary}{backups}")
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         try:
             self.write_manifests()
         finally:
@@ -250,7 +252,7 @@ class RunFiles(contextlib.AbstractContextManager):
         if raised:
             raise raised
 
-    def write_manifests(self):
+    def write_manifests(self) -> None:
         """Write the manifests if one of MODELS was written; remove manifests of earlier runs next to these outputs."""
         done = self.done
         written = [name for name in MODELS if name in done]
@@ -265,7 +267,7 @@ class RunFiles(contextlib.AbstractContextManager):
             )
 
 
-def remove_empty(path):
+def remove_empty(path: str) -> None:
     with contextlib.suppress(OSError):  # already removed
         if not os.path.getsize(path):
             os.unlink(path)

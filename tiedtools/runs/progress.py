@@ -3,8 +3,8 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO
 
 from tiedtools.base import interrupts
 from tiedtools.base.messages import in_digits, log, perplexity, to_json
@@ -19,28 +19,28 @@ class Progress:
     each epoch, and `close` at the end.
     """
 
-    def compiling(self, number, expected):
+    def compiling(self, number: int | None, expected: int) -> None:
         """Kernel `number` of about `expected` is being compiled; None: compilation is complete."""
 
-    def begin(self, total, begun=0, history=(), endless=False):
+    def begin(self, total: int, begun: int = 0, history: Sequence[dict[str, Any]] = (), endless: bool = False) -> None:
         """Training begins: `total` words, of which an earlier run processed `begun`, with the epoch figures `history`.
 
         endless  the number of epochs is unknown; `total` and `update` then count the words of one epoch
         """
 
-    def restart(self):
+    def restart(self) -> None:
         """An epoch begins in a run whose number of epochs is unknown."""
 
-    def update(self, done, loss, lr):
+    def update(self, done: int, loss: float, lr: float) -> None:
         """Training has processed `done` words; `loss` is the mean of this epoch so far."""
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         """An epoch is complete, with these figures."""
 
-    def close(self):
+    def close(self) -> None:
         """The run has ended, normally or not."""
 
-    def aside(self):
+    def aside(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which other code may print."""
         return contextlib.nullcontext()
 
@@ -48,30 +48,33 @@ class Progress:
 class Forwarder:
     """Base class of progress listeners that forward all events to another Progress, `listener`."""
 
-    def __init__(self, listener):
+    def __init__(self, listener: "Listener") -> None:
         self.listener = listener
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.listener, name)
+
+
+Listener = Progress | Forwarder
 
 
 class EpochLog(Forwarder):
     """Writes the figures of each epoch as JSON lines to a text file, if there is one (else None)."""
 
-    def __init__(self, file, listener):
+    def __init__(self, file: TextIO | None, listener: Listener) -> None:
         super().__init__(listener)
         self.file = file
 
-    def begin(self, total, begun=0, history=(), endless=False):
+    def begin(self, total: int, begun: int = 0, history: Sequence[dict[str, Any]] = (), endless: bool = False) -> None:
         self.listener.begin(total, begun, history, endless)
         for figures in history:
             self.write(**figures)
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         self.write(**figures)
         self.listener.epoch(**figures)
 
-    def write(self, **figures):
+    def write(self, **figures: Any) -> None:
         if self.file:
             try:
                 self.file.write(to_json(figures) + "\n")
@@ -92,22 +95,26 @@ class Callbacks(Forwarder):
     stopped    whether a function has stopped training
     """
 
-    def __init__(self, on_epoch=None, on_timer=None, seconds=10.0, listener=None):
+    def __init__(
+        self, on_epoch: Callable[[dict[str, Any]], Any] | None = None,
+        on_timer: Callable[[dict[str, Any]], Any] | None = None, seconds: float = 10.0,
+        listener: Listener | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(listener or Progress())
         self.on_epoch, self.on_timer, self.seconds = on_epoch, on_timer, seconds
         self.history, self.stopped = [], False
 
-    def begin(self, total, begun=0, history=(), endless=False):
+    def begin(self, total: int, begun: int = 0, history: Sequence[dict[str, Any]] = (), endless: bool = False) -> None:
         self.history = [dict(figures) for figures in history]
         self.began = self.called = time.monotonic()
         self.begun = begun
         self.listener.begin(total, begun, history, endless)
 
-    def restart(self):
+    def restart(self) -> None:
         self.began, self.begun = time.monotonic(), 0
         self.listener.restart()
 
-    def update(self, done, loss, lr):
+    def update(self, done: int, loss: float, lr: float) -> None:
         self.listener.update(done, loss, lr)
         now = time.monotonic()
         if self.on_timer and now - self.called >= self.seconds:
@@ -115,13 +122,13 @@ class Callbacks(Forwarder):
             rate = (done - self.begun) / max(now - self.began, 1e-9)
             self.call(self.on_timer, dict(words=int(done), loss=float(loss), lr=float(lr), words_per_s=round(rate)))
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         self.history.append(figures)
         self.listener.epoch(**figures)
         if self.on_epoch:
             self.call(self.on_epoch, dict(figures))
 
-    def call(self, function, figures):
+    def call(self, function: Callable[[dict[str, Any]], Any], figures: dict[str, Any]) -> None:
         if self.stopped:
             return
         with self.listener.aside():
@@ -188,7 +195,7 @@ class Bar(Progress):
                 self.bar.update(done - self.bar.n)
 
     def figures(self, loss: float, lr: float) -> list[str]:
-        """Return the figures to show, as a list of strings."""
+        """Return the figures to show."""
         if not self.perplexities:
             return [f"loss {loss:.4f}", f"lr {lr:.5f}"]
         return [f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"]

@@ -26,21 +26,21 @@ class Record:
     sources   digests.Recorder of the input texts
     counts    word counts of the vocabulary, from vectors.counts.packed
     need      estimated memory in bytes
-    last_manifest  the result of the last `complete`, a dict; None before
+    last_manifest  the result of the last `complete`; None before
     """
 
-    argv: list = dataclasses.field(default_factory=list)
-    options: dict = dataclasses.field(default_factory=dict)
-    names: dict = dataclasses.field(default_factory=dict)
-    inputs: list | None = None
-    figures: dict = dataclasses.field(default_factory=dict)
-    settings: dict = dataclasses.field(default_factory=dict)
+    argv: list[str] = dataclasses.field(default_factory=list)
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    names: dict[str, str] = dataclasses.field(default_factory=dict)
+    inputs: list[dict[str, Any]] | None = None
+    figures: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     sources: Any = None
     counts: Any = None
     need: int | None = None
-    last_manifest: dict | None = None
+    last_manifest: dict[str, Any] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
 
     def complete(self, stopped: BaseException | None, outputs: dict[str, str]) -> dict[str, Any]:

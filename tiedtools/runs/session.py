@@ -3,8 +3,12 @@
 import abc
 import contextlib
 import time
+from collections.abc import Iterator
+from typing import Any
 
-from tiedtools.runs.progress import Progress
+from tiedtools.files.modelfile import Arrays
+from tiedtools.runs.checkpoints import Checkpoint
+from tiedtools.runs.progress import Listener, Progress
 
 
 class Session(abc.ABC):
@@ -16,12 +20,16 @@ class Session(abc.ABC):
     progress    the Progress to report to
     """
 
-    def __init__(self, model):
-        self.model, self.checkpoint, self.history, self.progress = model, None, [], Progress()
-        self.elapsed, self.began = 0.0, None  # seconds before `clock`, and its starting time
+    checkpoint: Checkpoint | None = None
+    progress: Listener
+    elapsed: float = 0.0  # seconds before `clock`
+    began: float | None = None  # starting time of `clock`
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.history, self.progress = model, [], Progress()
 
     @contextlib.contextmanager
-    def clock(self):
+    def clock(self) -> Iterator[None]:
         """Count the duration of the block as training time."""
         self.began = time.monotonic() - self.elapsed
         try:
@@ -30,41 +38,41 @@ class Session(abc.ABC):
             self.elapsed, self.began = self.seconds, None
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Seconds of training so far, including earlier runs."""
         return self.elapsed if self.began is None else time.monotonic() - self.began
 
     @abc.abstractmethod
-    def go(self, progress=None):
+    def go(self, progress: Listener | None = None) -> Any:
         """Train to the end. Raises KeyboardInterrupt or Diverged, leaving the best model available."""
 
     @property
     @abc.abstractmethod
-    def figures(self):
-        """Results so far: a dict of figures, None where unknown."""
+    def figures(self) -> dict[str, Any]:
+        """Results so far; None where unknown."""
 
     @property
     @abc.abstractmethod
-    def standing(self):
+    def standing(self) -> str:
         """Where a resumed run starts, for the log."""
 
     @property
     @abc.abstractmethod
-    def reached(self):
+    def reached(self) -> str:
         """Progress so far, for messages."""
 
     @abc.abstractmethod
-    def worthwhile(self, stopped=None):
+    def worthwhile(self, stopped: BaseException | None = None) -> bool:
         """Return whether the model is worth writing; `stopped` is the exception that stopped training, or None."""
 
     @abc.abstractmethod
-    def contents(self):
-        """Return (progress, arrays) for a checkpoint: a JSON-serializable dict and a dict of arrays."""
+    def contents(self) -> tuple[dict[str, Any], Arrays]:
+        """Return (progress, arrays) for a checkpoint; progress is JSON-serializable."""
 
     @abc.abstractmethod
-    def check(self, progress, arrays):
+    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Raise one of modelfile.WRONG unless progress and arrays, see `contents`, are complete and fit this run."""
 
     @abc.abstractmethod
-    def load(self, checkpoint):
+    def load(self, checkpoint: Checkpoint) -> None:
         """Restore the state saved by `contents`. Raises TiedtoolsError for a checkpoint of another run."""

@@ -3,7 +3,8 @@
 import abc
 import dataclasses
 import os
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, BinaryIO
 
 from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
@@ -15,11 +16,14 @@ from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, s
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
-from tiedtools.runs.files import RunFiles, refuse_reserved
-from tiedtools.runs.progress import EpochLog, Progress
+from tiedtools.runs.files import RunFiles, Writer, refuse_reserved
+from tiedtools.runs.progress import EpochLog, Listener, Progress
 from tiedtools.runs.record import Record
+from tiedtools.runs.session import Session
 from tiedtools.runs.settings import Files
+from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
+from tiedtools.text.vocab import Vocab
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.formats import FORMATS
@@ -59,9 +63,9 @@ class Trainer(abc.ABC):
     Model: Any
     width: int
     advice: str
-    sides: tuple = SIDES
+    sides: tuple[str, ...] = SIDES
     readers: type = Reading
-    others: tuple = ()
+    others: tuple[str | None, ...] = ()
     schedule: Any = None
     origin: str | None = None
     record: Record
@@ -69,7 +73,10 @@ class Trainer(abc.ABC):
     model: Any = None  # the trained model, also if training was interrupted and the model is worth using
     reached = "before training"  # progress of the run, for messages
 
-    def __init__(self, config, texts=("-",), files=NO_FILES, no_memory_check=False, **reading):
+    def __init__(
+        self, config: Any, texts: Iterable[Any] = ("-",), files: Files = NO_FILES, no_memory_check: bool = False,
+        **reading: Any,
+    ) -> None:  # fmt: skip
         self.config, self.texts, self.files, self.reading = config, list(texts), files, reading
         self.no_memory_check = no_memory_check
         self.targets = {name: getattr(files, name) for name in ("save_vocab", "save_model", "output")}
@@ -79,57 +86,71 @@ class Trainer(abc.ABC):
         one_of("write", files.write, self.sides)
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[Any]:
         """Paths of all input files."""
         sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
         lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
         return [path for paths in lists for path in paths]
 
-    @abc.abstractmethod
-    def read(self):
-        """Read the texts, log their sizes, and return (text, with its `vocab`; dict of token counts)."""
+    def raw(self, sources: Any, **how: Any) -> Any:
+        """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
+        raw: dict[str, Any] = {
+            name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading
+        }
+        return prepared(sources, **{**raw, **how}, processes=self.config.threads)
 
-    def memory(self, text):
+    def raw_reading(self, **how: Any) -> dict[str, Any]:
+        """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""
+        raw = {name: value for name, value in self.reading.items() if name not in ("tokenize", "field")}
+        texts = {name: raw[name] for name in SOURCES if name in raw and name != "read_vocab"}
+        lists = {name: [text] if isinstance(text, str) else text for name, text in texts.items()}
+        return raw | {name: self.raw(text, **how) for name, text in lists.items()}
+
+    @abc.abstractmethod
+    def read(self) -> tuple[Any, dict[str, int]]:
+        """Read the texts, log their sizes, and return (text, with its `vocab`; token counts)."""
+
+    def memory(self, text: Any) -> int:
         """Return the bytes needed for the model, its training, and the text."""
         return self.Model.memory(text.vocab, self.config) + self.copies(len(text.vocab))
 
-    def sizes(self, model):
-        """Return the approximate sizes of the large outputs, a dict: path -> bytes."""
+    def sizes(self, model: Any) -> dict[str, int]:
+        """Return the approximate sizes of the large outputs, path -> bytes."""
         numbers = len(self.written(model)) * self.width * (2 if self.files.write == "concat" else 1)
         text = self.format in ("text", "tsv")
         sizes = {"output": numbers * (TEXT_BYTES if text else 4), "save_model": 4 * model.n_params}
         paths = {self.targets[name]: size for name, size in sizes.items()}
         return {path: size for path, size in paths.items() if path and not split_compression(path)[1]}
 
-    def written(self, model):
+    def written(self, model: Any) -> Vocab:
         """Return the Vocab whose word vectors are written."""
         return model.source_vocab if self.files.write == "source" else model.vocab
 
-    def copies(self, words):
+    def copies(self, words: int) -> int:
         """Return the bytes of the copy of `words` word vectors for writing; see vectors.Vectors.of."""
         return 4 * words * self.width * {"sum": 1, "concat": 2}.get(self.files.write, 0)
 
-    def make(self, text):
+    def make(self, text: Any) -> Any:
         """Create and return the model."""
         return self.Model(text.vocab, self.config)
 
-    def settings(self):
-        """Return the settings that the model's configuration lacks, and `threads`, a dict by Python names."""
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that the model's configuration lacks, and `threads`, by Python names."""
         names = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
         training = settings_of(self.schedule) if self.schedule else {}
         reading = {name: self.reading[name] for name in sorted(names) if self.reading[name] is not None}
         return dict(threads=self.config.threads, **training, **reading)
 
     @abc.abstractmethod
-    def named(self, model):
+    def named(self, model: Any) -> str:
         """Return a short description of the model, for the log."""
 
     @abc.abstractmethod
-    def begin(self, model, text, resume):
+    def begin(self, model: Any, text: Any, resume: bool) -> Session:
         """Return the Session that trains the model, a Fit or a Run."""
 
-    def writers(self, model):
-        """Return a dict: name of an output -> function that writes it to a binary file after training."""
+    def writers(self, model: Any) -> dict[str, Writer]:
+        """Return the functions that write the outputs to binary files after training, by name."""
         words = self.written(model).words
         return {
             "save_model": model.save,
@@ -137,14 +158,14 @@ class Trainer(abc.ABC):
             "words": lambda file: matrixfiles.write_words(file, words),
         }
 
-    def write_vectors(self, file, model):
+    def write_vectors(self, file: BinaryIO, model: Any) -> None:
         model.vectors(self.files.write).write_stream(file, self.format)
 
-    def finish(self, run):
-        """Return a dict of the figures computed after all outputs are written."""
+    def finish(self, run: Any) -> dict[str, Any]:
+        """Return the figures computed after all outputs are written."""
         return {}
 
-    def train(self, progress=None, record=None):
+    def train(self, progress: Listener | None = None, record: Record | None = None) -> Any:
         """Train, reporting to a Progress and to a Record, and return the model.
 
         Raises TiedtoolsError before training if a file cannot be read or written or memory is insufficient, and
@@ -166,7 +187,7 @@ class Trainer(abc.ABC):
                 raise files.explain(stop, self.reached) from None
         return model
 
-    def run(self, progress, resume):
+    def run(self, progress: EpochLog, resume: bool) -> Any:
         """Train, write, and return the model. Raises the exceptions of `train`, without the final message."""
         record, files, stopped = self.record, self.run_files, None
         text, tokens = self.read()
@@ -203,18 +224,19 @@ class Trainer(abc.ABC):
         progress.write(**figures, params=model.n_params, seconds=round(run.seconds, 3))
         return model
 
-    def describe(self, model, text, tokens, resume):
+    def describe(self, model: Any, text: Any, tokens: dict[str, int], resume: bool) -> None:
         """Record the settings and figures known before training."""
         record, config = self.record, model.config
         for settings in filter(None, (self.files, config, self.schedule)):
             record.settings |= dataclasses.asdict(settings)
+        record.settings |= {name: value for name in ("tokenize", "field") if (value := self.reading.get(name))}
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)
         if self.origin is not None and not resume:
             record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
-    def summary(self, model):
+    def summary(self, model: Any) -> str:
         n, config = model.n_params, model.config
         bytes_each = {"float32": 4, "float64": 8}[config.dtype]
         size = f"{n:,} parameters ({n / 1e6:.2f}M, {n * bytes_each / 1e6:,.0f} MB)"
@@ -223,7 +245,7 @@ class Trainer(abc.ABC):
         return f"model: {self.named(model)}, {size}; {threads}{quota}, seed {config.seed}"
 
 
-def with_precision(config, checkpoint):
+def with_precision(config: Any, checkpoint: str | None) -> Any:
     """Return a configuration whose `precision`, if None, is from the checkpoint to resume, or fast on this CPU."""
     if getattr(config, "precision", "") is not None:
         tell_if_slow(getattr(config, "precision", None))
@@ -234,7 +256,7 @@ def with_precision(config, checkpoint):
     return dataclasses.replace(config, precision=precision or fast)
 
 
-def tell_if_slow(precision, advice="`precision=float32` is faster"):
+def tell_if_slow(precision: str | None, advice: str = "`precision=float32` is faster") -> None:
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
         log.info(
@@ -243,7 +265,7 @@ def tell_if_slow(precision, advice="`precision=float32` is faster"):
         )
 
 
-def should_resume(files, outputs, inputs):
+def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) -> bool:
     """Check the paths of a run and return whether to resume from an existing checkpoint.
 
     files    the Files of the run
@@ -270,7 +292,7 @@ def should_resume(files, outputs, inputs):
     return exists
 
 
-def refuse_twice(write, tied):
+def refuse_twice(write: str, tied: bool) -> None:
     """Raise Contradiction if input and output vectors of a tied model would be concatenated."""
     if write == "concat" and tied:
         raise Contradiction("`write=concat` would write each vector twice because the model is tied; use `write=in`")

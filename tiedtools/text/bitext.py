@@ -8,7 +8,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.bpe import Segmenter, learn, library
+from tiedtools.text.bpe import Segmenter, learn, subword_nmt
 from tiedtools.text.lmtext import read_ids
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import END, UNK, Vocab, select
@@ -51,17 +51,9 @@ class Bitext:
 
     @classmethod
     def read(
-        cls,
-        source,
-        target,
-        valid_source=None,
-        valid_target=None,
-        joint=False,
-        bpe=None,
-        min_count=1,
-        max_vocab=None,
+        cls, source, target, valid_source=None, valid_target=None, joint=False, bpe=None, min_count=1, max_vocab=None,
         errors="strict",
-    ):
+    ):  # fmt: skip
         """Read a parallel text, each file once.
 
         source, target              lists of paths; `-` is standard input
@@ -73,7 +65,7 @@ class Bitext:
         Raises TiedtoolsError for unreadable texts, and if the sides have different numbers of lines.
         """
         if bpe is not None:
-            library()  # before the texts are read
+            subword_nmt("learn_bpe")  # before the texts are read
         sides = read_sides(source, target, errors)
         segmenter = learn_segmenter(sides, bpe)
         symbol_counts = [side.symbol_counts(segmenter) for side in sides]

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import io
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import library
 from tiedtools.base.messages import log
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import UNK
@@ -13,14 +13,9 @@ MARK = "@@"  # at the end of each symbol that does not end its word
 VERSION = "#version: 0.2"  # first line of a codes file of subword-nmt
 
 
-def library():
-    """Import subword-nmt and return it. Raises TiedtoolsError if it is not installed."""
-    try:
-        import subword_nmt.apply_bpe
-        import subword_nmt.learn_bpe
-    except ImportError:
-        raise TiedtoolsError('byte-pair encoding needs subword-nmt: pip install "tiedtools[nmt]"') from None
-    return subword_nmt
+def subword_nmt(module):
+    """Import a module of subword-nmt. Raises TiedtoolsError if it is not installed."""
+    return library(f"subword_nmt.{module}", "byte-pair encoding needs subword-nmt", "nmt")
 
 
 def learn(counts, merges):
@@ -28,7 +23,7 @@ def learn(counts, merges):
 
     counts  dict: word -> count
     """
-    learner, codes = library().learn_bpe, io.StringIO()
+    learner, codes = subword_nmt("learn_bpe"), io.StringIO()
     words = io.StringIO("".join(f"{word} {count}\n" for word, count in counts.items()))
     log.info(f"learning {counted(merges, 'merge')} of BPE from {counted(len(counts), 'word')}")
     # subword-nmt reports its progress on stderr; it raises ValueError when no pair is left.
@@ -56,7 +51,7 @@ class Segmenter:
     def __init__(self, codes=""):
         self.codes = codes
         if codes:
-            self.encoder = library().apply_bpe.BPE(io.StringIO(codes), separator=MARK)
+            self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), separator=MARK)
         self.segment = functools.cache(self.split)
 
     def split(self, word):

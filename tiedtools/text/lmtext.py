@@ -32,19 +32,9 @@ class LmText:
 
     @classmethod
     def read(
-        cls,
-        train,
-        valid=None,
-        test=None,
-        valid_share=0.1,
-        min_count=1,
-        max_vocab=None,
-        read_vocab=None,
-        errors="strict",
-        vocab=None,
-        keep_oovs=False,
-        predict_oovs=True,
-    ):
+        cls, train, valid=None, test=None, valid_share=0.1, min_count=1, max_vocab=None, read_vocab=None,
+        errors="strict", vocab=None, keep_oovs=False, predict_oovs=True,
+    ):  # fmt: skip
         """Read training, validation, and test text, each file once.
 
         train        paths of the training text; `-` is standard input

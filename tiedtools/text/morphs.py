@@ -11,7 +11,7 @@ import random
 import re
 import shlex
 
-from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, library, quoted
 from tiedtools.base.messages import log
 from tiedtools.files.modelfile import first_bytes
 from tiedtools.text.sentences import BLANKS
@@ -82,23 +82,19 @@ def learn(words, seed):
 
     Raises TiedtoolsError if Morfessor is not installed.
     """
-    morfessor = library()
     vocabulary = sorted({word for word in words if len(word) <= LONGEST_LEARNED})
     log.info(f"learning morphs from {counted(len(vocabulary), 'word')}")
-    model = morfessor.BaselineModel(forcesplit_list=["-"])
+    module = morfessor()
+    model = module.BaselineModel(forcesplit_list=["-"])
     model.load_data((1, word) for word in vocabulary)
-    with seeded(morfessor.utils, seed):
+    with seeded(module.utils, seed):
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
 
 
-def library():
+def morfessor():
     """Import Morfessor. Raises TiedtoolsError if it is not installed."""
-    try:
-        import morfessor
-    except ImportError:
-        raise TiedtoolsError('learning morphs needs Morfessor: pip install "tiedtools[subwords]"') from None
-    return morfessor
+    return library("morfessor", "learning morphs needs Morfessor", "subwords")
 
 
 @contextlib.contextmanager
@@ -107,14 +103,12 @@ def seeded(utils, seed):
 
     Both are restored when the block ends.
     """
-    state, show_progress = random.getstate(), utils.show_progress_bar
-    random.seed(seed)
-    utils.show_progress_bar = False
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(setattr, utils, "show_progress_bar", utils.show_progress_bar)
+        random.seed(seed)
+        utils.show_progress_bar = False
         yield
-    finally:
-        random.setstate(state)
-        utils.show_progress_bar = show_progress
 
 
 def is_morfessor(lines):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tiedtools.base.errors import TiedtoolsError, unreadable
 from tiedtools.files.output import split_compression
 from tiedtools.text import remote
+from tiedtools.text.sentences import Chunks
 
 BLOCK = 1 << 20
 PACKED = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd"  # first bytes of gzip, bzip2, xz, and Zstandard, as in xopen
@@ -32,28 +33,17 @@ class Part(NamedTuple):
 
     def open(self):
         """Open the lines as a binary file. Raises OSError or TiedtoolsError."""
-        file = opened(self.path)
-        end = line_start(file, self.end)
-        return io.BufferedReader(Lines(file, end - line_start(file, self.start)), BLOCK)
+        return io.BufferedReader(Chunks(blocks_of(self)), BLOCK)
 
 
-class Lines(io.RawIOBase):
-    """The next `left` bytes of a binary file, which is closed with this object."""
-
-    def __init__(self, file, left):
-        self.file, self.left = file, left
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        n = self.file.readinto(memoryview(buffer)[: self.left])
-        self.left -= n
-        return n
-
-    def close(self):
-        self.file.close()
-        super().close()
+def blocks_of(part):
+    """Yield the lines of a Part in blocks of bytes."""
+    with opened(part.path) as file:
+        end = line_start(file, part.end)
+        left = end - line_start(file, part.start)
+        while left and (block := file.read(min(left, BLOCK))):
+            yield block
+            left -= len(block)
 
 
 def opened(path):
@@ -73,14 +63,7 @@ def lines_before(source):
     """Return the number of lines before the first line of a Part; 0 for any other source."""
     if not isinstance(source, Part):
         return 0
-    with opened(source.path) as file:
-        left = line_start(file, source.start)
-        file.seek(0)
-        lines = 0
-        while left and (block := file.read(min(left, BLOCK))):
-            lines += block.count(b"\n")
-            left -= len(block)
-    return lines
+    return sum(block.count(b"\n") for block in blocks_of(Part(source.path, 0, source.start)))
 
 
 def size_of(source):
@@ -102,17 +85,10 @@ def size_of(source):
             raise TiedtoolsError(
                 f"{path}: not a regular file, or of unknown size, and cannot be divided among ranks; give files"
             )
-        return size, split_compression(path)[1] is not None or first_bytes(path, size).startswith(PACKED)
+        with opened(path) as file:
+            return size, split_compression(path)[1] is not None or file.read(6).startswith(PACKED)
     except OSError as error:
         raise unreadable(path, error) from None
-
-
-def first_bytes(path, size):
-    """Return up to 6 first bytes of the file of `size` bytes at a path or URL. Raises OSError or TiedtoolsError."""
-    if remote.is_url(path):
-        return remote.first_bytes(path, 6) if size else b""
-    with open(path, "rb") as file:
-        return file.read(6)
 
 
 def shares(sources, size):

@@ -57,11 +57,10 @@ class PhraseText:
         def tally(part, parts, slots, most):
             """Count a hash partition: (table, its entries, counts up to which entries were dropped)."""
             found = rows(max(int(slots), 2 * V // parts + 1024))
-            ring, state, dropped = np.empty(kernels.AHEAD, np.uint64), np.zeros(4, np.int64), 0
+            state, dropped = np.zeros(3, np.int64), 0
             state[kernels.USED] = kernels.add_words(found, H, table.counts, connects, part, parts)
             while True:
-                limit = int(FULL * len(found)) - kernels.AHEAD
-                kernels.count(found, state, ring, *words, across, part, parts, limit)
+                kernels.count(found, state, *words, across, part, parts, int(FULL * len(found)))
                 if state[kernels.POSITION] == len(self.ids):
                     return found, int(state[kernels.USED]), dropped
                 if 3 * len(found) <= most:

@@ -36,13 +36,6 @@ def size(url):
         return system.info(path).get("size")
 
 
-def first_bytes(url, n):
-    """Return the first n bytes of the file at a URL, which must not be empty. Raises TiedtoolsError."""
-    with translate_errors(url):
-        system, path = resolve(url)
-        return system.cat_file(path, 0, n)
-
-
 def resolve(url):
     """Resolve a URL to (fsspec file system, path)."""
     try:

@@ -1,7 +1,6 @@
 """Sources of text other than paths: sentences as lists of words, and open files."""
 
 import io
-import itertools
 import os
 import re
 
@@ -48,23 +47,31 @@ def is_absent(path):
 
 
 class Chunks(io.RawIOBase):
-    """Binary file of the chunks of an iterator of bytes; each chunk is requested when it is read."""
+    """Binary file of the chunks of an iterator of bytes; each chunk is requested when it is read.
 
-    def __init__(self, chunks):
-        self.chunks, self.rest = chunks, b""
+    together  a read returns several chunks if there is room for them
+    """
+
+    def __init__(self, chunks, together=True):
+        self.chunks, self.rest, self.together = chunks, b"", together
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
         parts, size = [self.rest], len(self.rest)
-        while size < len(buffer) and (chunk := next(self.chunks, b"")):
+        while size < len(buffer) and (self.together or not size) and (chunk := next(self.chunks, b"")):
             parts.append(chunk)
             size += len(chunk)
         data = b"".join(parts)
         n = min(len(buffer), len(data))
         buffer[:n], self.rest = data[:n], data[n:]
         return n
+
+    def close(self):
+        if not self.closed and hasattr(self.chunks, "close"):
+            self.chunks.close()
+        super().close()
 
 
 class Sentences(Chunks):
@@ -73,11 +80,12 @@ class Sentences(Chunks):
     A generator is consumed once and never held in memory.
 
     sentences  an iterable of iterables of words (str)
+    raw        whether a sentence may be a string, a line of raw text
 
     Raises TiedtoolsError, with the number of the sentence, for a sentence that is not a list of words.
     """
 
-    name = "sentences"
+    name, raw = "sentences", False
 
     def __init__(self, sentences):
         if getattr(sentences, "gi_frame", True) is None:
@@ -89,7 +97,11 @@ class Sentences(Chunks):
             raise Mistyped(
                 f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
             ) from None
-        super().__init__(itertools.starmap(as_line, numbered))
+        super().__init__(self.lines(numbered))
+
+    def lines(self, numbered):
+        for number, sentence in numbered:
+            yield as_line(number, sentence.split() if self.raw and isinstance(sentence, str) else sentence)
 
     def __str__(self):
         return self.name

@@ -64,7 +64,7 @@ def counted(n, noun):
 
 @contextlib.contextmanager
 def open_source(path):
-    """Open a path, a URL, or a Part for reading bytes; `-` is standard input.
+    """Open a path, a URL, a Part, or a raw.Raw for reading bytes; `-` is standard input.
 
     gzip, bzip2, xz, and Zstandard are decompressed. Sentences and open files, binary or text, are read from their
     current position and stay open.
@@ -73,6 +73,10 @@ def open_source(path):
     """
     from xopen import xopen
 
+    if hasattr(path, "pieces"):  # a Raw, whose source is opened in turn
+        with contextlib.closing(io.BufferedReader(Chunks(path.pieces(), together=False), BLOCK)) as file:
+            yield file
+        return
     if isinstance(path, Sentences | io.TextIOBase):
         raw = path if isinstance(path, Sentences) else Chunks(encode(path))
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:

@@ -4,6 +4,7 @@ import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.base.settings import one_of
+from tiedtools.files import modelfile
 from tiedtools.text import morphs
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines, shown
@@ -209,11 +210,9 @@ def stored_lexicon(units, counts, words):
 
 def as_array(lines):
     """Encode lines as text, uint8, with a line break after each."""
-    return np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
+    return modelfile.as_array("".join(f"{line}\n" for line in lines))
 
 
 def as_lines(array):
     """Decode the lines of a text from `as_array`. Raises ValueError for another type or shape."""
-    if array.dtype != np.uint8 or array.ndim != 1:
-        raise ValueError(f"expected text as uint8, found {array.dtype}")
-    return array.tobytes().decode().split("\n")[:-1]
+    return modelfile.as_bytes(array).decode().split("\n")[:-1]

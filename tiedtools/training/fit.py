@@ -40,19 +40,24 @@ and of a learner, which updates the parameters:
 import dataclasses
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.base.messages import finite, log, perplexity
+from tiedtools.files.modelfile import Arrays
+from tiedtools.network.step import State
 from tiedtools.runs import checkpoints
+from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
 from tiedtools.text.sources import counted
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
-from tiedtools.training.schedules import SCHEDULES, Rate
+from tiedtools.training.schedules import SCHEDULES, Rate, Training
 from tiedtools.training.scoring import evaluate
 
 FIGURES = dict(epoch=int, lr=float, train_ppl=float, valid_ppl=float | None, words_per_s=float, seconds=float)
@@ -105,9 +110,10 @@ class Fit(Session, Standing):
     """
 
     def __init__(
-        self, model, train_ids, valid_ids, training, checkpoint=None, minutes=0.0, resume=False, hooks=None,
-        validate=None, measure=None,
-    ):  # fmt: skip
+        self, model: Any, train_ids: Any, valid_ids: Any, training: Training, checkpoint: str | None = None,
+        minutes: float = 0.0, resume: bool = False, hooks: Hooks | None = None,
+        validate: Callable[..., np.ndarray] | None = None, measure: Callable[[Any], float] | None = None,
+    ) -> None:  # fmt: skip
         Session.__init__(self, model)
         Standing.__init__(self)
         self.training, self.hooks, self.validate, self.measure = training, hooks or Hooks(), validate, measure
@@ -119,7 +125,7 @@ class Fit(Session, Standing):
 
         self.limit = loss_limit(model.uniform_loss)
         self.state = self.begin(0)
-        self.best = None
+        self.best: Any = None
         if checkpoint is not None:
             identity = checkpoints.identity(
                 self.options(),
@@ -132,12 +138,12 @@ class Fit(Session, Standing):
             if resume:
                 self.load(self.checkpoint)
 
-    def begin(self, epoch):
+    def begin(self, epoch: int) -> State:
         """Begin an epoch and return its initial state."""
         self.batches.begin(epoch)
         return self.learner.begin()
 
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Return the options that determine the result, which must match for the run to resume."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # These options do not change what a thread computes, or change only the number of epochs.
@@ -145,10 +151,10 @@ class Fit(Session, Standing):
         options = {"kind": self.model.kind, **config, **training} | ({"bleu": True} if self.measure else {})
         return {name: value for name, value in options.items() if not free.get(name)}
 
-    def go(self, progress=None):
+    def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:
         """Train, reporting to a Progress, and leave the best parameters in the model.
 
-        Returns `history`, a list of FIGURES dicts, one per epoch. Raises KeyboardInterrupt (after the current step and
+        Returns `history`, the FIGURES of each epoch. Raises KeyboardInterrupt (after the current step and
         a checkpoint) or Diverged; the model then has the parameters of the best epoch, or, during the first epoch, the
         parameters of the last good step.
         """
@@ -172,28 +178,28 @@ class Fit(Session, Standing):
         return self.history
 
     @property
-    def done(self):
+    def done(self) -> int:
         """Words predicted so far, in all epochs."""
         return self.epoch * self.batches.words + self.predicted
 
     @property
-    def reported(self):
+    def reported(self) -> int:
         """Words predicted so far, as the Progress counts them: of this epoch if the number of epochs is unknown."""
         return self.predicted if self.endless else self.done
 
     @property
-    def figures(self):
+    def figures(self) -> dict[str, Any]:
         """Results so far: epochs done, the best epoch, its perplexities and BLEU; None where unknown."""
         measures = {name: self.best_figures.get(name) for name in self.kinds if name.endswith(("_ppl", "_bleu"))}
         return dict(epochs=self.epoch, best_epoch=self.best_epoch or None, **measures)
 
     @property
-    def best_figures(self):
-        """Figures of the best epoch, a dict; empty if there is none."""
+    def best_figures(self) -> dict[str, Any]:
+        """Figures of the best epoch; empty if there is none."""
         return next((epoch for epoch in self.history if epoch["epoch"] == self.best_epoch), {})
 
     @property
-    def standing(self):
+    def standing(self) -> str:
         """Where the run resumes, for the log."""
         if self.schedule.over or self.epoch >= self.epochs:
             remedy = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
@@ -201,7 +207,7 @@ class Fit(Session, Standing):
         return f"epoch {self.epoch + 1}, {self.steps:,} of {self.batches.steps:,} steps done"
 
     @property
-    def reached(self):
+    def reached(self) -> str:
         """Progress so far, and the epoch of the saved model, for messages."""
         total = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
         where = f"after {self.epoch:,}{total} epochs"
@@ -209,12 +215,12 @@ class Fit(Session, Standing):
             where = f"in epoch {self.epoch + 1:,}{total}"
         return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
 
-    def worthwhile(self, stopped=None):
+    def worthwhile(self, stopped: BaseException | None = None) -> bool:
         """Return whether the model is worth writing: it has been trained, and its parameters are sane."""
         learned = self.best is not None or not isinstance(stopped, Diverged) and self.epoch + self.steps > 0
         return learned and is_sane(self.model.params.values)
 
-    def train(self):
+    def train(self) -> None:
         """Do the remaining steps of this epoch."""
         if self.endless and not self.steps:
             self.progress.restart()
@@ -235,13 +241,13 @@ class Fit(Session, Standing):
             self.hooks.after_step(self)
             self.poll()
 
-    def diverged(self, why):
+    def diverged(self, why: str) -> Diverged:
         clip = "`clip`" if self.training.clip else "set `clip`"
         remedy = getattr(self.learner, "remedy", f"lower `lr` or {clip}")
         where = f"in epoch {self.epoch + 1}, after {counted(self.steps, 'step')}"
         return Diverged(f"training diverged {where}: {why}; {remedy}")
 
-    def finish_epoch(self):
+    def finish_epoch(self) -> None:
         """Validate, save the best parameters, report, set the next learning rate, and prepare the next epoch."""
         train_loss, valid_loss = self.nll / max(self.predicted, 1), None
         if not is_sane(self.model.params.values):
@@ -257,7 +263,7 @@ class Fit(Session, Standing):
             bleu = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
             if bleu and self.best_figures:  # equal BLEU: the loss decides
                 best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
-                better = (bleu["valid_bleu"], -perplexity(loss)) > best
+                better = (bleu["valid_bleu"], -perplexity(loss)) > best  # type: ignore[operator]
             if better or valid_loss is None or self.best is None or self.training.keep == "last":
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
@@ -284,29 +290,29 @@ class Fit(Session, Standing):
         self.poll(save=True)
 
     @property
-    def losses(self):
+    def losses(self) -> list[float]:
         """Perplexities of all epochs on the validation text, or, without one, on the training text."""
         name = "train_ppl" if self.valid_ids is None else "valid_ppl"
         return [math.inf if epoch[name] is None else epoch[name] for epoch in self.history]
 
-    def save_best(self, epoch):
+    def save_best(self, epoch: int) -> None:
         """Save the current parameters, of epoch `epoch`, as the best."""
         if self.best is None:
             self.best = np.empty_like(self.model.params.values)
         self.best[:], self.best_epoch = self.model.params.values, epoch
 
-    def poll(self, save=False):
+    def poll(self, save: bool = False) -> None:
         """Write a checkpoint if one is due or `save` is true, then stop if a signal asks for it."""
         if self.checkpoint and (save or self.checkpoint.due):
             self.checkpoint.attempt(*self.contents())
         interrupts.check()
 
-    def owners(self):
-        """Return a dict: name in Standing or Rate -> (object that has the attribute, type)."""
+    def owners(self) -> dict[str, tuple[Any, Any]]:
+        """Return (object that has the attribute, its type) for each name in Standing and Rate."""
         parts = (self, Standing), (self.schedule, Rate)
         return {field.name: (owner, field.type) for owner, kind in parts for field in dataclasses.fields(kind)}
 
-    def contents(self):
+    def contents(self) -> tuple[dict[str, Any], Arrays]:
         progress = {name: getattr(owner, name) for name, (owner, _) in self.owners().items()}
         progress = finite(progress | dict(history=self.history, elapsed=self.seconds))
         arrays = {**self.optimizer.arrays(), **{f"state_{k}": array for k, array in enumerate(self.state)}}
@@ -314,7 +320,7 @@ class Fit(Session, Standing):
             arrays["best"] = self.best
         return progress, arrays
 
-    def check(self, progress, arrays):
+    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         types = {name: kind for name, (_, kind) in self.owners().items()} | dict(history=list, elapsed=float)
         types |= dict.fromkeys(("best_loss", "previous"), float | None)  # initially infinite, which JSON cannot hold
         checkpoints.check_progress(progress, types, progress["epoch"], self.kinds)
@@ -332,7 +338,7 @@ class Fit(Session, Standing):
             if state.size and not lowest <= state.min() <= state.max() < end:
                 raise ValueError(f"state_{k} is out of range")
 
-    def load(self, checkpoint):
+    def load(self, checkpoint: Checkpoint) -> None:
         progress, arrays = checkpoint.read(self.check)
         for name, (owner, _) in self.owners().items():
             setattr(owner, name, math.inf if progress[name] is None else progress[name])

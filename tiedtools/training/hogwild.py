@@ -4,12 +4,17 @@ Recht et al. 2011, "Hogwild". The work is a compiled kernel that releases the gl
 """
 
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tiedtools.network.threads import start_thread
 
 
-def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
-    """Call work(thread number, job) for each of `jobs`, an iterable, in order, on up to `threads` threads.
+def run(
+    work: Callable[[int, Any], object], jobs: Iterable[Any], threads: int, ask_to_stop: Callable[[], object],
+    tick: Callable[[], object] = lambda: None, every: float = 0.1,
+) -> None:  # fmt: skip
+    """Call work(thread number, job) for each of `jobs`, in order, on up to `threads` threads.
 
     Only one thread at a time advances `jobs`, so the iterable may end at any moment. `tick` is called from the calling
     thread every `every` seconds. If `work` raises or the calling thread is interrupted (Ctrl-C), `ask_to_stop()` is
@@ -21,7 +26,7 @@ def run(work, jobs, threads, ask_to_stop, tick=lambda: None, every=0.1):
     failures = []
     stopping = threading.Event()
 
-    def worker(number):
+    def worker(number: int) -> None:
         while not stopping.is_set():
             with lock:
                 job = next(pending, None)

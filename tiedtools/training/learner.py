@@ -1,9 +1,12 @@
 """The learner of models that are networks of batched layers."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from tiedtools.network.optimizers import Optimizer
+from tiedtools.network.step import State
 
 
 class Batch(NamedTuple):
@@ -26,13 +29,13 @@ class Learner:
                 Target -1: not predicted. `number` counts the steps of all epochs and seeds all randomness.
     """
 
-    def __init__(self, model, optimizer):
+    def __init__(self, model: Any, optimizer: Optimizer) -> None:
         self.model, self.optimizer = model, optimizer
 
-    def begin(self):
+    def begin(self) -> State:
         return self.model.begin()
 
-    def step(self, batch, state, number, lr):
+    def step(self, batch: Batch, state: State, number: int, lr: float) -> tuple[float, int, float, State]:
         ids, targets, lr_factor = batch
         nll, predicted, state = self.model.train_step(ids, targets, state, number)
         norm = self.optimizer.update(lr * lr_factor) if math.isfinite(nll) else math.nan

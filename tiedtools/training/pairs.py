@@ -1,5 +1,8 @@
 """Batches of sentence pairs of similar length."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
@@ -13,13 +16,13 @@ GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
 class Lines:
     """The lines of a text of int32 ids, each ended by 0: their starts, and their lengths including the 0."""
 
-    def __init__(self, ids):
+    def __init__(self, ids: np.ndarray) -> None:
         self.ids = ids
         ends = np.flatnonzero(ids == 0) + 1
         self.starts = np.append(0, ends[:-1])
         self.lengths = ends - self.starts
 
-    def padded(self, rows):
+    def padded(self, rows: np.ndarray) -> np.ndarray:
         """Return the lines `rows` as the columns of an array, int32 [longest, rows], padded with -1."""
         t = np.arange(self.lengths[rows].max(initial=0))[:, None]
         return np.where(
@@ -44,7 +47,9 @@ class Pairs:
     Raises TiedtoolsError if no pair remains.
     """
 
-    def __init__(self, source, target, batch, seed, longest=None):
+    def __init__(
+        self, source: np.ndarray, target: np.ndarray, batch: int, seed: int, longest: int | None = None
+    ) -> None:
         self.source, self.target, self.batch, self.seed = Lines(source), Lines(target), batch, seed
         lengths = np.stack([self.source.lengths, self.target.lengths])
         empty = lengths.min(0) == 1
@@ -60,11 +65,11 @@ class Pairs:
         self.begin(0)
 
     @staticmethod
-    def memory(config, n):
+    def memory(config: Any, n: int) -> int:
         """Return the bytes needed for both texts, n words together."""
         return 12 * n
 
-    def begin(self, epoch):
+    def begin(self, epoch: int) -> None:
         """Put the pairs into the order of an epoch."""
         rng = np.random.default_rng([self.seed, epoch])
         rows = rng.permutation(self.rows)
@@ -73,11 +78,11 @@ class Pairs:
         batches = np.split(rows, range(self.batch, len(rows), self.batch))
         self.order = [batches[k] for k in rng.permutation(len(batches))]
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> Batch:
         return Batch(self.source.padded(self.order[k]), self.target.padded(self.order[k]))
 
 
-def by_length(lengths, batch, positions):
+def by_length(lengths: Any, batch: int, positions: int) -> Iterator[np.ndarray]:
     """Yield rows, int arrays, of texts in batches of similar length, longest first.
 
     lengths    int [n]; each text is in one batch
@@ -91,7 +96,9 @@ def by_length(lengths, batch, positions):
         order = order[n:]
 
 
-def ordered(source, target, batch, positions=1 << 15):
+def ordered(
+    source: np.ndarray, target: np.ndarray, batch: int, positions: int = 1 << 15
+) -> Iterator[tuple[np.ndarray, Batch]]:
     """Yield (rows, Batch) over all pairs of a bitext, in batches of similar length; see Pairs and by_length."""
     source, target = Lines(source), Lines(target)
     lengths = np.maximum(source.lengths, target.lengths)

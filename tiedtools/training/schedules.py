@@ -2,9 +2,10 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator
 
 from tiedtools.base.messages import perplexity
-from tiedtools.base.settings import Checked, Range, setting
+from tiedtools.base.settings import Checked, Mistake, Range, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Training(Checked):
     )
     eval_batch: int = setting(10, "Batch size (parallel streams) in validation.", Range(1, 10**5))
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
         yield (
             "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`",
@@ -92,11 +93,11 @@ class Schedule(Rate):
 
     endless = False
 
-    def __init__(self, training):
+    def __init__(self, training: Training) -> None:
         super().__init__(training.lr)
         self.training = training
 
-    def next(self, epoch, valid_loss, improved):
+    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
         """Set the rate after `epoch` epochs. Return whether the next epoch starts from the best parameters so far.
 
         valid_loss  validation loss of the last epoch in nats; None: no validation
@@ -107,25 +108,25 @@ class Schedule(Rate):
         self.lr = self.rate(epoch_of_session, improved) if epoch_of_session else t.lr
         return not epoch_of_session and t.restart == "best" and epoch < t.epochs * t.sessions
 
-    def rate(self, epoch, improved):
+    def rate(self, epoch: int, improved: bool) -> float:
         """Return the rate after `epoch` epochs of a session, at least one."""
         raise NotImplementedError
 
 
 class Plateau(Schedule):
-    def next(self, epoch, valid_loss, improved):
+    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
         gain = self.training.min_gain
         if gain and valid_loss is not None:
-            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain
+            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain  # type: ignore[operator]
             self.previous = valid_loss
         return super().next(epoch, valid_loss, improved)
 
-    def rate(self, epoch, improved):
+    def rate(self, epoch: int, improved: bool) -> float:
         return self.lr if improved else self.lr / self.training.decay
 
 
 class Decay(Schedule):
-    def rate(self, epoch, improved):
+    def rate(self, epoch: int, improved: bool) -> float:
         t = self.training
         try:
             return t.lr / t.decay ** max(0, epoch + 1 - t.decay_after)
@@ -134,14 +135,14 @@ class Decay(Schedule):
 
 
 class Constant(Schedule):
-    def rate(self, epoch, improved):
+    def rate(self, epoch: int, improved: bool) -> float:
         return self.lr
 
 
 class Halving(Schedule):
     endless = True
 
-    def next(self, epoch, valid_loss, improved):
+    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
         if valid_loss is None:
             return False
         worse = valid_loss > self.previous

@@ -4,24 +4,28 @@ A model is any object with `start` and `score`; see fit.py. Log probabilities ar
 """
 
 import math
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+
+from tiedtools.network.step import State
 
 TIME = 256  # steps of a window
 POSITIONS = 4096  # positions of a window, all rows together; bounds the model's workspace
 
 
-def memory(*texts):
+def memory(*texts: np.ndarray | None) -> int:
     """Return the bytes that `evaluate` needs for the longest of several texts, arrays of IDs or None."""
     return 36 * max((len(ids) for ids in texts if ids is not None), default=0)
 
 
-def longest(rows):
+def longest(rows: int) -> int:
     """Return the number of steps in a window of `rows` rows."""
     return max(1, min(TIME, POSITIONS // rows))
 
 
-def score(model, ids, targets, state):
+def score(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
     """Call model.score window by window: ids, targets int32 [T, B] -> (log probabilities float64 [T, B], state)."""
     T, B = ids.shape
     step = longest(B)
@@ -31,7 +35,10 @@ def score(model, ids, targets, state):
     return logprobs, state
 
 
-def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, **options):
+def streams(
+    model: Any, text: np.ndarray, batch: int, step: int | None = None,
+    ids: Callable[[np.ndarray], np.ndarray] = lambda text: text, fresh: bool = False, **options: Any,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
     """Split a text into `batch` independent streams of equal length and score them in parallel.
 
     text     int32 [n], may be memory-mapped
@@ -55,7 +62,9 @@ def streams(model, text, batch, step=None, ids=lambda text: text, fresh=False, *
         yield positions[targets >= 0], logprobs[targets >= 0]
 
 
-def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
+def evaluate(
+    model: Any, ids: np.ndarray, batch: int = 1, between: Callable[[], object] = lambda: None, samples: int = 0
+) -> np.ndarray:
     """Return the natural log probability of each token of a text in memory, float64 [tokens].
 
     Each of the `batch` streams starts from `</s>` and the initial state, in windows as large as in training. Tokens of
@@ -67,7 +76,8 @@ def evaluate(model, ids, batch=1, between=lambda: None, samples=0):
     step = max(1, model.config.steps * model.config.batch // batch)
     total = np.full(len(ids), -np.inf)
     for sample in range(samples) if samples else [None]:
-        logs, options = np.empty(len(ids)), {} if sample is None else {"sample": sample}
+        logs = np.empty(len(ids))
+        options: dict[str, Any] = {} if sample is None else {"sample": sample}
         for positions, logprobs in streams(model, np.asarray(ids), batch, step, fresh=True, **options):
             logs[positions] = logprobs
             between()

@@ -1,5 +1,7 @@
 """Batches for truncated backpropagation through time: parallel streams, split into windows."""
 
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
@@ -19,21 +21,21 @@ class Windows:
     Raises TiedtoolsError if the text is too short.
     """
 
-    def __init__(self, ids, T, B):
+    def __init__(self, ids: np.ndarray, T: int, B: int) -> None:
         self.streams, self.T = streams(ids, B), T
         self.words = self.streams[1:].size
         self.starts = np.arange(0, len(self.streams) - 1, T)
         self.steps = self.most = len(self.starts)
 
     @staticmethod
-    def memory(config, n):
+    def memory(config: Any, n: int) -> int:
         """Return the bytes needed for a text of n words."""
         return 4 * n
 
-    def begin(self, epoch):
+    def begin(self, epoch: int) -> None:
         """Do nothing: the order is the same in all epochs."""
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> Batch:
         ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
         return Batch(ids[:-1], ids[1:])
 
@@ -46,18 +48,18 @@ class RandomWindows(Windows):
     scaled  multiply the learning rate by the length / T, because the objective is a mean over the window
     """
 
-    def __init__(self, ids, T, B, seed, scaled):
+    def __init__(self, ids: np.ndarray, T: int, B: int, seed: int, scaled: bool) -> None:
         super().__init__(ids, T, B)
         self.seed, self.scaled = seed, scaled
         self.most = (len(self.streams) - 2) // SHORTEST + 1
         self.begin(0)
 
     @staticmethod
-    def longest(T):
+    def longest(T: int) -> int:
         """Return a length that windows practically never exceed."""
         return max(SHORTEST, T + 5 * DEVIATION)
 
-    def begin(self, epoch):
+    def begin(self, epoch: int) -> None:
         """Draw the lengths of an epoch's windows."""
         rng, T = np.random.default_rng([self.seed, epoch]), self.T
         means = np.where(rng.random(self.most) < FULL, T, T / 2)
@@ -67,12 +69,12 @@ class RandomWindows(Windows):
         self.ends = np.append(self.starts[1:], last)
         self.steps = len(self.starts)
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> Batch:
         ids = self.streams[self.starts[k] : self.ends[k] + 1]
         return Batch(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
 
 
-def streams(ids, batch):
+def streams(ids: np.ndarray, batch: int) -> np.ndarray:
     """Return the text as `batch` contiguous streams of equal length, int32 [length, batch]; drop the remainder."""
     length = len(ids) // batch
     if length < 2:

@@ -8,8 +8,6 @@ The three words of a question are excluded from its answers. Shapes: Q questions
 
 import numpy as np
 
-from tiedtools.vectors import neighbors
-
 METHODS = ("add", "mul")
 EPSILON = 0.001
 
@@ -19,19 +17,19 @@ def analogies(candidates, questions, top=10, method="add"):
 
     Returns for each question a list of (word, score), best first, ties by row, or None if a word is unknown.
     """
-    index = candidates.vectors.index
+    index = candidates.index
     known = [words for words in dict.fromkeys(questions) if all(word in index for word in words)]
-    answers = {}
-    block = max(1, neighbors.BLOCK // max(3 * len(candidates), 1))
-    for start in range(0, len(known), block):
-        part = known[start : start + block]
-        rows = np.array([[index[word] for word in words] for words in part])
-        plus, minus = terms(candidates.cosines(candidates.units(rows.ravel())), method)
+    if not known:
+        return [None] * len(questions)
+    rows = np.array([[index[word] for word in words] for words in known])
+
+    def score(cosines):
+        plus, minus = terms(cosines, method)
         scores = plus[1::3] + plus[2::3] - minus[::3]
-        if method == "mul":
-            scores = np.exp(scores)
-        for words, banned, line in zip(part, rows, scores):
-            answers[words] = candidates.best(line, banned, top)
+        return np.exp(scores) if method == "mul" else scores
+
+    best = candidates.best(candidates.units(rows.ravel()), rows.tolist(), top, score)
+    answers = dict(zip(known, best))
     return [answers.get(words) for words in questions]
 
 
@@ -48,9 +46,8 @@ def solve(candidates, rows, method="add"):
     units = candidates.units(words)
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
-    block = max(1, neighbors.BLOCK // max(len(words), 1))
-    for start in range(0, len(candidates), block):
-        plus, minus = terms(candidates.cosines(units, slice(start, start + block)), method)
+    for start, cosines in candidates.blocks(units):
+        plus, minus = terms(cosines, method)
         C = plus.shape[1]
         scores = np.empty(C + 1, np.float32)  # the last element stands for words outside this block
         inside = scores[:C]

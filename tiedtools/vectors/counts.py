@@ -37,6 +37,8 @@ def word_counts(path, words, vocab=None):
     vocab = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
     if vocab and (counts := listed(vocab)):
         return np.array([counts.get(word, 0) for word in words])
+    if hasattr(words, "model"):  # of fastText
+        return words.model.counts()
     if model := find_model(path):
         if modelfile.is_rnnlm(model[0]):
             return None

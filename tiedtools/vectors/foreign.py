@@ -3,12 +3,17 @@
 import re
 
 from tiedtools.base.errors import TiedtoolsError, printable
-from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC
+from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC, first_bytes
 from tiedtools.text.sources import shown
 
 FASTTEXT = b"\xba\x16\x4f\x2f"
 # A pickle may continue with the header of a frame, and then names the class of the saved object.
 PICKLE = re.compile(rb"\x80[\x02-\x05].{0,20}?gensim\.models\.\w+\W+(\w+)|\x80[\x02-\x05]", re.DOTALL)
+
+
+def is_fasttext(path):
+    """Return whether a regular file starts like a model of fastText."""
+    return first_bytes(path).startswith(FASTTEXT)
 
 
 def refuse_foreign(path, start):
@@ -26,8 +31,7 @@ def foreign(name, start):
     if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):
         return "contains a model file; give the name of an uncompressed file, not a pipe"
     if start.startswith(FASTTEXT):
-        words = f"write those of a list with `fasttext print-word-vectors {name} <WORDS >OUT.vec`"
-        return f"is a model of fastText (.bin or .ftz); give the .vec file that fastText wrote beside it, or {words}"
+        return "is a model of fastText (.bin or .ftz); give the name of an uncompressed file, not a pipe"
     if not (pickle := PICKLE.match(start)):
         return None
     if not pickle[1]:

@@ -34,6 +34,7 @@ class Format(NamedTuple):
 
 
 STREAMS = "tiedtools.vectors.streams"
+FASTTEXT = "tiedtools.vectors.fasttext"
 MATRICES = "tiedtools.vectors.matrixfiles"
 STATIC = "tiedtools.vectors.staticfolder"
 FOLDER = "model2vec"  # the format of folders
@@ -46,6 +47,7 @@ FORMATS = {
     "glove": Format(
         f"{STREAMS}:read", f"{STREAMS}:write_glove", (".glove",), rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z", False
     ),
+    "fasttext": Format(f"{FASTTEXT}:read", f"{FASTTEXT}writer:write", (".ftz",), "[ \t-\r\0]", by_name=False),
     **{
         name: Format(
             f"{MATRICES}:read_{name}", f"{MATRICES}:write_{name}", (f".{name}",), r"\n|\r\Z", True, True, DTYPES
@@ -75,5 +77,7 @@ def format_by_name(path: str) -> str | None:
 
 
 def read(rows: Any, format: str | None = None) -> None:
-    """Read the file of `rows` in a format; None: detect it by the extension or the first line."""
+    """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
+    if format is None and imported("tiedtools.vectors.foreign:is_fasttext")(rows.path):
+        format = "fasttext"
     imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

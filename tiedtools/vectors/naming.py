@@ -17,11 +17,11 @@ from tiedtools.vectors.modelvectors import WHICH, find_model
 UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
 
 
-def format_of(path: str, format: str | None = None, dtype: str = "float32") -> str:
+def format_of(path: str, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> str:
     """Return the format of vectors written to `path`, as Vectors.write chooses it.
 
-    Raises Contradiction if the file would be read as something else, the extension is unknown, or the format has no
-    numbers of type `dtype`.
+    Raises Contradiction if the file would be read as something else, the extension is unknown, the format has no
+    numbers of type `dtype`, or only one of format and name is that of a quantized file.
     """
     match = WHICH.fullmatch(path)
     if path.endswith(".npz") or match and modelfile.is_model(match[1]):
@@ -44,6 +44,12 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32") -> s
     two_files = FORMATS[format].two_files
     if compression and two_files:
         raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
+    if quantize and format != "fasttext":
+        raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
+    if extension == ".ftz" and not quantize:
+        raise Contradiction(
+            f"{path}: .ftz is for quantized vectors; give `quantize`, or write `format=fasttext` to .bin"
+        )
     named = format_by_name(path) or format
     if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")

@@ -1,14 +1,16 @@
 """Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
 
+import collections
 import copy
 import unicodedata
 
 import numpy as np
 
+from tiedtools.vectors import norms
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
 FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
-BLOCK = 1 << 24  # scores in a block: 64 MB, whatever the size of the vocabulary
+SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores in a block, and numbers of vectors that are not converted
 
 
 class Candidates:
@@ -18,7 +20,12 @@ class Candidates:
 
     Of a repeated word, only the first vector counts. A zero vector has cosine 0 with every vector. A word whose vector
     is not finite is never an answer.
+
+    index  mapping: word -> row of all words that may be in questions
+    watch  function (iterator, its length) -> the same iterator, which may show progress; may be replaced
     """
+
+    watch = staticmethod(lambda blocks, length: blocks)
 
     def __init__(self, vectors, restrict=None, counts=None, least=0):
         index = vectors.index
@@ -26,55 +33,84 @@ class Candidates:
             rows = list(index.values())
             vectors = type(vectors)(list(index), vectors.matrix[rows])
             counts = None if counts is None else counts[rows]
-        self.vectors, self.counts = vectors, counts
-        self.matrix = vectors.matrix[:restrict]
-        # Scaling the cosines avoids a normalized copy of the matrix, unless scales or products exceed float32's range.
-        scale = inverse_norms(self.matrix)
-        if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():
-            self.matrix, scale = unit(self.matrix), scale > 0
-        self.scale = scale.astype(np.float32)
+        self.vectors, self.counts, self.others, self.index = vectors, counts, None, vectors.index
+        # Scaling the cosines avoids a normalized copy of the matrix. Scales are computed with the first cosines.
+        self.scale = np.full(len(vectors), -1.0)[:restrict]
         if counts is not None:
             self.scale[counts[: len(self.scale)] < least] = np.nan
 
     def __len__(self):
-        return len(self.matrix)
+        return len(self.scale)
 
     def knowing(self, vectors):
         """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
         extended = copy.copy(self)
-        extended.vectors = self.vectors.joined(vectors)
+        rows = {word: len(self.vectors) + row for word, row in vectors.index.items()}
+        extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)
         return extended
 
     def units(self, rows):
         """Return n rows of the vectors, normalized to length 1: (n, E)."""
-        return unit(self.vectors.matrix[rows])
+        rows, V = np.asarray(rows), len(self.vectors)
+        if self.others is None:
+            return unit(self.vectors.matrix[rows])
+        vectors = np.empty((len(rows), self.vectors.dim), np.float32)
+        vectors[rows < V] = self.vectors.matrix[rows[rows < V]]
+        vectors[rows >= V] = self.others.matrix[rows[rows >= V] - V]
+        return unit(vectors)
 
-    def cosines(self, units, part=slice(None)):
-        """Return the cosines of n unit vectors with the candidates in the slice `part`, float32 [n, C]."""
-        with np.errstate(invalid="ignore"):
-            matrix = self.matrix[part]
-            cosines = np.empty((len(units), len(matrix)), np.float32)
-            half = matrix.dtype == np.float16
-            for start, rows in blocks(matrix, None if half else matrix.size):
-                out = cosines[:, start : start + len(rows)]
-                if half and len(units) <= FEW:
-                    np.einsum("ne,ve->nv", units, rows, out=out)
-                else:
-                    np.matmul(units, rows.T, out=out)
-            cosines *= self.scale[part]
-        return cosines
+    def blocks(self, units):
+        """Yield (start, cosines with n unit vectors, float32 [n, C]) for each block of candidates."""
+        matrix, n = self.vectors.matrix, len(units)
+        plain = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
+        size = max(1, min(NUMBERS if plain else norms.BLOCK, SCORES // max(n, 1) * matrix.shape[1]))
+        number = -(-len(self) // max(1, size // matrix.shape[1]))
+        for start, rows in self.watch(blocks(matrix, size, len(self)), number):
+            yield start, cosines(units, rows, self.scale[start : start + len(rows)], plain or n > FEW)
 
-    def best(self, scores, banned, top):
-        """List the `top` largest of `scores` [C] as (word, score), ties by row. Modifies `scores`.
+    def best(self, units, banned, top, score=lambda cosines: cosines):
+        """List the `top` best candidates of Q questions as (word, score), best first, ties by row.
 
-        banned  rows excluded from the answers; they may lie beyond the candidates
+        banned  for each question, rows excluded from the answers; they may lie beyond the candidates
+        score   function of the cosines [n, C] of the unit vectors, which returns the scores [Q, C]
         """
-        scores[[row for row in banned if row < len(self)]] = -np.inf
-        return [(self.vectors.words[i], float(scores[i])) for i in largest(scores, top)]
+        Q, kept = len(banned), min(max(top, 1), len(self))
+        values, rows = np.full((Q, kept), -np.inf, np.float32), np.zeros((Q, kept), np.int64)
+        question = np.repeat(np.arange(Q), [len(some) for some in banned])
+        excluded = np.array([row for some in banned for row in some], np.int64)
+        for start, products in self.blocks(units):
+            scores = score(products)
+            inside = (start <= excluded) & (excluded < start + scores.shape[1])
+            scores[question[inside], excluded[inside] - start] = -np.inf
+            for q in np.flatnonzero(np.fmax.reduce(scores, axis=1) > values[:, -1]).tolist():
+                better = largest(scores[q], kept)
+                both = np.append(values[q], scores[q, better]), np.append(rows[q], better + start)
+                order = np.lexsort((both[1], -both[0]))[:kept]
+                values[q], rows[q] = both[0][order], both[1][order]
+        words = self.vectors.words
+        return [
+            [(words[row], float(value)) for row, value in zip(*pair) if value > -np.inf]
+            for pair in zip(rows[:, :top].tolist(), values[:, :top].tolist())
+        ]
 
     def count(self, word):
         """Return the count of a word; None: unknown."""
         return None if self.counts is None else int(self.counts[self.vectors.index[word]])
+
+
+def cosines(units, matrix, scale, blas=True):
+    """Return the cosines of n unit vectors with the rows of a matrix (C, E), float32 [n, C].
+
+    scale  1 / norm of each row, (C,); computed if negative
+    """
+    if (new := scale < 0).any():
+        scale[new] = inverse_norms(matrix)[new]
+    if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
+        matrix, scale = unit(matrix), np.sign(scale)
+    with np.errstate(invalid="ignore"):
+        products = units @ matrix.T if blas else np.einsum("ne,ve->nv", units, matrix)
+        products *= scale.astype(np.float32)
+    return np.clip(products, -1, 1, out=products)  # rounding can exceed 1
 
 
 def neighbors(candidates, questions, top=10):
@@ -83,20 +119,15 @@ def neighbors(candidates, questions, top=10):
     A question may contain any word of the vectors; its own words are not among its answers. Returns for each question a
     list of (word, cosine), nearest first, ties by row, or None if a word is unknown.
     """
-    index = candidates.vectors.index
+    index = candidates.index
     sums = {question: summands(question, index) for question in dict.fromkeys(questions)}
     known = [question for question, parts in sums.items() if all(word in index for word, _ in parts)]
-    answers = {}
-    block = max(1, BLOCK // max(len(candidates), 1))
-    for start in range(0, len(known), block):
-        part = known[start : start + block]
-        rows = [[index[word] for word, _ in sums[question]] for question in part]
-        signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in part]
-        totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
-        cosines = candidates.cosines(unit(totals))
-        np.clip(cosines, -1, 1, out=cosines)  # rounding can exceed 1
-        for question, row, line in zip(part, rows, cosines):
-            answers[question] = candidates.best(line, row, top)
+    if not known:
+        return [None] * len(questions)
+    rows = [[index[word] for word, _ in sums[question]] for question in known]
+    signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in known]
+    totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
+    answers = dict(zip(known, candidates.best(unit(totals), rows, top)))
     return [answers.get(question) for question in questions]
 
 

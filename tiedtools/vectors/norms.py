@@ -2,17 +2,24 @@
 
 import numpy as np
 
+from tiedtools.base.processor import ahead, available_cores
+
 BLOCK = 1 << 20  # numbers in a block
 
 
-def blocks(matrix, size=None):
+def blocks(matrix, size=None, stop=None):
     """Yield (start, rows) for blocks of consecutive rows of a matrix, float32, about `size` numbers in each.
 
-    A float16 matrix, mapped from a file, is converted block by block: no float32 copy of it is ever in memory.
+    stop  number of rows; None: all
+
+    All cores compute a matrix that is computed when it is indexed. A float16 matrix, mapped from a file, is converted
+    block by block: no float32 copy of it is ever in memory.
     """
     step = max(1, (size or BLOCK) // max(1, matrix.shape[1]))
-    for start in range(0, len(matrix), step):
-        rows = matrix[start : start + step]
+    starts = range(0, len(matrix) if stop is None else stop, step)
+    part = lambda start: matrix[start : min(start + step, starts.stop)]
+    computed = not isinstance(matrix, np.ndarray)
+    for start, rows in zip(starts, ahead([part] * available_cores(), starts) if computed else map(part, starts)):
         with np.errstate(over="ignore", invalid="ignore"):
             yield start, widened(rows) if rows.dtype == np.float16 else np.asarray(rows, np.float32)
 
@@ -43,6 +50,7 @@ def finite_rows(matrix, limit=np.inf):
 
 def unit(matrix):
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
+    matrix = np.asarray(matrix)
     return np.multiply(
         matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
     )

@@ -148,6 +148,8 @@ class Rows:
 
         Logs the skipped rows. Raises TiedtoolsError if no row remains.
         """
+        if not isinstance(self.matrix, np.ndarray):  # checked when its rows are computed
+            return self.words, self.matrix
         if len(self.matrix) > len(self.words):
             self.matrix.resize((len(self.words), self.matrix.shape[1]), refcheck=False)
         finite = finite_rows(self.matrix)

@@ -13,7 +13,7 @@ import collections
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -280,7 +280,7 @@ def count_numbers(line: bytes) -> int:
     return next((n for n, field in enumerate(reversed(fields)) if not NUMBER.fullmatch(field)), len(fields))
 
 
-def check_writable(words: list[str], matrix: Matrix, format: str, dtype: str = "float32") -> None:
+def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str = "float32") -> None:
     """Raise TiedtoolsError unless a format can represent these words and vectors in the type `dtype`."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")

@@ -109,13 +109,8 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     args = ["w2v", text, "--init-from", tmp_path / "first.npz", "-min-count", 1, "-threads", 1]
     assert run(*args, "-output", tmp_path / "v", "-save-model", tmp_path / "second.npz").exit_code == 0
     config = tt.load(tmp_path / "second.npz").model.config
-    assert (config.size, config.architecture, config.tying, config.window, config.lr) == (
-        8,
-        "skipgram",
-        "tied",
-        3,
-        0.025,
-    )
+    settings = config.size, config.architecture, config.tying, config.window, config.lr
+    assert settings == (8, "skipgram", "tied", 3, 0.0125)
     result = run(*args, "--freeze", "out", "-output", tmp_path / "v")
     assert result.exit_code == 2 and "--freeze out" in result.stderr
 

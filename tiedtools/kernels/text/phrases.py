@@ -20,10 +20,10 @@ from tiedtools.kernels.text.tokenize import BLANK, NEWLINE
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 ZERO, ONE = np.uint64(0), np.uint64(1)
-AHEAD = 64  # table rows that are prefetched; a power of two
+AHEAD = 32  # IDs before a pair is looked up, its table row is prefetched
 
-# Fields of `state`: next position, hash of the candidate's first words (0: none), strings seen, table entries.
-POSITION, PREFIX, SEEN, USED = range(4)
+# Fields of `state`: next position, hash of the candidate's first words (0: none), table entries.
+POSITION, PREFIX, USED = range(3)
 
 WORD2PHRASE, DEFAULT, NPMI = range(3)
 STARTS, ENDS, CONNECTS = 1, 2, 4  # roles of words in phrases
@@ -84,39 +84,38 @@ def is_in(key, part, parts):
 
 
 @jit
-def count(table, state, ring, ids, H, P, connects, delimiter, across, part, parts, limit):
+def extended(prefix, k, H, P, delimiter):
+    """Return the hash of a string with hash `prefix`, the delimiter, and word k."""
+    return (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
+
+
+@jit
+def count(table, state, ids, H, P, connects, delimiter, across, part, parts, limit):
     """Count the candidates of partition `part` in ids, int32 [n], from state[POSITION]; stop above `limit` entries.
 
-    state      int64 [4], see above      ring  uint64 [AHEAD], keys that wait for their table rows
+    state      int64 [3], see above
     connects   bool [V], connector words  delimiter  uint64 [2], its H and P
     across     also count candidates that span a line end, as word2phrase does
     """
-    i, prefix, seen, used = state[POSITION], np.uint64(state[PREFIX]), state[SEEN], state[USED]
+    i, prefix, used = state[POSITION], np.uint64(state[PREFIX]), state[USED]
     while i < ids.size and used <= limit:
+        if i + AHEAD < ids.size:
+            key = extended(H[ids[i + AHEAD - 1]], ids[i + AHEAD], H, P, delimiter)
+            if is_in(key, part, parts):
+                prefetch(table, home(table, key))
         k = ids[i]
         i += 1
         if k == 0:
-            if not across:
-                prefix = ZERO
+            prefix = prefix if across else ZERO
             continue
-        key = (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
+        key, first = extended(prefix, k, H, P, delimiter), prefix == ZERO
         if connects[k]:
-            prefix = key if prefix != ZERO else ZERO
+            prefix = ZERO if first else key
             continue
-        first, prefix = prefix == ZERO, H[k]
-        if first or not is_in(key, part, parts):
-            continue
-        at = seen & (AHEAD - 1)
-        if seen >= AHEAD:
-            used += add(table, ring[at], ONE)
-        ring[at] = key
-        prefetch(table, home(table, key))
-        seen += 1
-    if i == ids.size:
-        for at in range(min(seen, AHEAD)):
-            used += add(table, ring[at], ONE)
-        seen = 0
-    state[POSITION], state[PREFIX], state[SEEN], state[USED] = i, np.int64(prefix), seen, used
+        prefix = H[k]
+        if not first and is_in(key, part, parts):
+            used += add(table, key, ONE)
+    state[POSITION], state[PREFIX], state[USED] = i, np.int64(prefix), used
 
 
 @jit
@@ -182,7 +181,9 @@ def find(spans, scores, seen, table, ids, H, P, connects, delimiter, counts, sco
         if k == 0:
             start = -1
             continue
-        key = (prefix * delimiter[1] + delimiter[0]) * P[k] + H[k]
+        if j + AHEAD < ids.size:
+            prefetch(table, home(table, extended(H[ids[j + AHEAD - 1]], ids[j + AHEAD], H, P, delimiter)))
+        key = extended(prefix, k, H, P, delimiter)
         if connects[k]:
             prefix, sequence = key, following(sequence, k)
             continue

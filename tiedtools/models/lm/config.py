@@ -1,10 +1,11 @@
 """Configuration of a recurrent language model. Imports nothing heavy."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.errors import brief
-from tiedtools.base.settings import LmReading, Range, setting, with_reading
+from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.cells import CELLS
 from tiedtools.network.config import SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
@@ -68,7 +69,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         off=True,
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         widths = numbers(self.layer_widths) or []
         defaults = {"layers": len(widths) or 2, "hidden": widths[-1] if widths else self.size, "init_lstm": self.init}
         for name, default in (defaults | OF_RHN if self.cell == "rhn" else defaults).items():
@@ -78,7 +79,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             self.complete()
         super().__post_init__()
 
-    def complete(self):
+    def complete(self) -> None:
         """Replace None in settings of subwords by defaults for the kind of subwords."""
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
         chars = 15, sum(numbers(self.filters) or [self.size])
@@ -89,23 +90,23 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
             object.__setattr__(self, "tying", "linear")
 
     @property
-    def width(self):
+    def width(self) -> Any:
         """Dimension of the word vectors."""
         return self.highway_dim if self.subwords else self.size
 
     @property
-    def units(self):
+    def units(self) -> list[Any]:
         """Numbers of units of the layers."""
         return numbers(self.layer_widths) or [self.hidden] * (self.layers or 0)
 
     @property
-    def one_table(self):
+    def one_table(self) -> bool:
         """Whether the input and output embeddings are the same."""
         if self.subwords:
             return self.reuse != "plain" and set(self.reused) == set(self.reusable)
         return self.tying != "untied"
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
         rates = self.rates
         yield (

@@ -3,19 +3,22 @@
 import dataclasses
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.lm.config import OF_RHN, LstmConfig
 from tiedtools.models.lm.wiring import network
 from tiedtools.network.layers.highway import Highway
+from tiedtools.network.network import Network
 from tiedtools.network.optimizers import SGD
-from tiedtools.network.step import Step, mask_seed
+from tiedtools.network.params import Params
+from tiedtools.network.step import State, Step, mask_seed
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
@@ -31,10 +34,10 @@ class Cut(NamedTuple):
     subwords: Subwords
     longest: int
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.subwords, name)
 
-    def table(self, words):
+    def table(self, words: list[str]) -> np.ndarray:
         table = self.subwords.table(words)[:, : self.longest]
         return np.pad(table, ((0, 0), (0, self.longest - table.shape[1])))
 
@@ -49,22 +52,22 @@ class LstmLM(BatchedModel):
     kind = "lstm"  # in files, whatever the cell, which is `config.cell`
     KERNELS = 80
 
-    def __init__(self, vocab, config, values=None):
+    def __init__(self, vocab: Vocab, config: LstmConfig, values: Arrays | None = None) -> None:
         self.vocab = vocab
         super().__init__(config, values)
 
-    def wire(self, params):
+    def wire(self, params: Params) -> Network:
         return network(params, self.config, self.vocab)
 
     @classmethod
-    def smallest(cls, config):
-        vocab, sizes = Vocab.made_up(), dict(size=16, hidden=16, layer_widths=None)
+    def smallest(cls, config: LstmConfig) -> "LstmLM":
+        vocab, sizes = Vocab.made_up(), dict[str, Any](size=16, hidden=16, layer_widths=None)
         if config.subwords:
             vocab.subwords, sizes = Subwords.learn("chars", vocab.words), {}
         return cls(vocab, dataclasses.replace(config, threads=1, sampled=min(config.sampled, 16), **sizes))
 
     @classmethod
-    def memory(cls, vocab, config):
+    def memory(cls, vocab: Vocab, config: LstmConfig) -> int:
         """Return the bytes of a model's arrays in training: parameters, the best, gradients, optimizer, workspace."""
         with imagining() as sizes:
             model = idle(cls)(vocab, config)
@@ -77,46 +80,48 @@ class LstmLM(BatchedModel):
         return sum(sizes) + model.params.values.nbytes
 
     @property
-    def uniform_loss(self):
+    def uniform_loss(self) -> float:
         """See fit.py; with sampled softmax, over a target and its samples."""
         V, samples = len(self.vocab), self.config.sampled
         return math.log(min(1 + samples, V) if samples else V)
 
     @property
-    def identity(self):
+    def identity(self) -> Arrays:
         """See fit.py: the subwords of all words."""
         return {"segmentation": self.vocab.subwords.table(self.vocab.words)} if self.vocab.subwords else {}
 
-    def start(self, batch):
+    def start(self, batch: int) -> State:
         return self.network.start(batch)
 
-    def begin(self):
+    def begin(self) -> State:
         return self.start(self.config.batch)
 
-    def compile(self):
+    def compile(self) -> None:
         word, state = np.zeros((1, 1), np.int32), self.start(1)
         self.train_step(word, word, state, 0)
         SGD(self.params).update(0.0)
         self.score(word, word, state)
 
-    def batches(self, ids):
+    def batches(self, ids: np.ndarray) -> Windows:
         """See fit.py."""
         c = self.config
         if c.random_steps:
             return RandomWindows(ids, c.steps, c.batch, c.seed, c.loss_scale == "mean")
         return Windows(ids, c.steps, c.batch)
 
-    def train_step(self, ids, targets, state, number):
+    def train_step(self, ids: np.ndarray, targets: np.ndarray, state: State, number: int) -> tuple[float, int, State]:
         """See Learner. The objective of the gradient is cross entropy plus regularization."""
         ids, targets = map(np.ascontiguousarray, (ids, targets))
         scale = 1 / (targets.shape[1] if self.config.loss_scale == "sum" else targets.size)
         seed = functools.partial(mask_seed, self.config.seed, number)
         self.params.begin_step()
         nats, state = self.network.train(state, Step(ids, targets, seed, True, scale))
-        return float(nats.sum()), np.count_nonzero(targets >= 0), state
+        return float(nats.sum()), int(np.count_nonzero(targets >= 0)), state
 
     @exclusive
-    def score(self, ids, targets, state, sample=None, outputs=False):
+    def score(
+        self, ids: np.ndarray, targets: np.ndarray, state: State, sample: int | None = None, outputs: bool = False
+    ) -> tuple[Any, ...]:
         """See fit.py. outputs: also return the input of the softmax, [T, B, n]."""
         seed = None if sample is None else functools.partial(mask_seed, self.config.seed, -1 - sample)
         step = Step(np.ascontiguousarray(ids), np.ascontiguousarray(targets), seed)
@@ -125,7 +130,7 @@ class LstmLM(BatchedModel):
         return output.score(x, step).copy(), state, *[x[..., : output.n].copy()] * outputs
 
     @exclusive
-    def predict(self, ids, state, outputs=False):
+    def predict(self, ids: np.ndarray, state: State, outputs: bool = False) -> tuple[Any, ...]:
         """Return log probabilities, float64 [B, V], of the words after ids, int32 [T, B], and the state after ids.
 
         outputs  also return the input of the softmax, [T, B, n]
@@ -134,22 +139,22 @@ class LstmLM(BatchedModel):
         output = self.network.output
         return output.distribution(x[-1]), state, *[x[..., : output.n].copy()] * outputs
 
-    def vectors(self, which):
+    def vectors(self, which: str) -> Vectors:
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
         matrices = dict(self.params.owners()) | self.composed()
         emb_in = matrices["emb_in"]
         return Vectors.of(self.vocab.words, which, emb_in, matrices.get("emb_out", emb_in))
 
     @exclusive
-    def composed(self):
-        """Return the composed word tables, a dict: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
+    def composed(self) -> Arrays:
+        """Return the composed word tables: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
         tables = self.network.tables
         for table in tables:
             table.begin(Step(None))
         return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
 
     @property
-    def longest(self):
+    def longest(self) -> int | None:
         """Maximum number of subwords in a composed vector: as many as the longest training word has.
 
         None: no maximum, in MorphSum, which only adds.
@@ -157,7 +162,7 @@ class LstmLM(BatchedModel):
         return None if self.config.subwords == "morphs" else self.network.layers[0].table.codes.shape[1]
 
     @exclusive
-    def compose(self, words, which="in"):
+    def compose(self, words: list[str], which: str = "in") -> Vectors:
         """Return the Vectors of any words, composed from their known subwords. which: see `vectors`.
 
         Words with more subwords than `longest` are truncated. Raises TiedtoolsError if the model does not compose
@@ -175,14 +180,14 @@ class LstmLM(BatchedModel):
         return Vectors.of(words, which, *matrices.values())
 
     @exclusive
-    def gates(self):
+    def gates(self) -> list[list[np.ndarray]]:
         """Return the transform gates of all words: a list per composed table, with an array [V, m] per highway."""
         for table in self.network.tables:
             table.begin(Step(None))
         return [[layer.gates for layer in table.layers if isinstance(layer, Highway)] for table in self.network.tables]
 
-    def of_words(self, words):
-        """Return this model with another vocabulary, a list that begins with `</s>`, with vectors from `compose`.
+    def of_words(self, words: list[str]) -> "LstmLM":
+        """Return this model with another vocabulary, which begins with `</s>`, with vectors from `compose`.
 
         Its output embeddings must be composed. Known words keep their output bias, others have the mean.
         """
@@ -195,7 +200,7 @@ class LstmLM(BatchedModel):
             values["emb_out.b"] = np.array([known.get(word, bias.mean()) for word in words], bias.dtype)
         return type(self)(vocab, self.config, values)
 
-    def save(self, file):
+    def save(self, file: BinaryIO) -> None:
         """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords.
 
         Raises TiedtoolsError for a model from `of_words`.
@@ -209,11 +214,11 @@ class LstmLM(BatchedModel):
         config = {name: value for name, value in config.items() if value is not None or name not in OF_RHN}
         modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.vocab, self.config, dict(self.params.owners())), {"settings": self.settings}
 
     @classmethod
-    def of_file(cls, config, words, arrays):
+    def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "LstmLM":
         """See Stored."""
         config = modelfile.configured(LstmConfig, config)
         vocab = Vocab(words, arrays.pop("counts"))

@@ -7,6 +7,7 @@ paper says, and so do Press & Wolf and Gal, whose code is based on it. They test
 """
 
 import math
+from typing import Any
 
 ZAREMBA = dict(loss_scale="sum", schedule="decay", lr=1.0, batch=20, steps=35, dropout_kind="standard", keep="last")
 ZAREMBA_SMALL = dict(
@@ -16,20 +17,20 @@ ZAREMBA_MEDIUM = dict(**ZAREMBA, size=650, hidden=650, init=0.05, clip=5.0, epoc
 ZAREMBA_LARGE = dict(**ZAREMBA, size=1500, hidden=1500, init=0.04, clip=10.0, epochs=55, decay=1.15, decay_after=15)
 
 
-def standard(p):
+def standard(p: float) -> dict[str, Any]:
     return dict(drop_emb=p, drop_layer=p, drop_out=p)
 
 
-def variational(p):
+def variational(p: float) -> dict[str, Any]:
     return dict(dropout_kind="variational", drop_layer=p, drop_state=p, drop_out=p)
 
 
-def gal(size, **training):
+def gal(size: dict[str, Any], **training: Any) -> dict[str, Any]:
     rates = dict(dropout_kind="gal", drop_word=0.3, drop_emb=0.5, drop_layer=0.5, drop_state=0.3, drop_out=0.5)
     return {**size, **rates, "weight_decay": 1e-7, **training}
 
 
-def gulordava(hidden, emb, p, **data):
+def gulordava(hidden: int, emb: int, p: float, **data: Any) -> dict[str, Any]:
     """Return the settings of PyTorch's word_language_model (spring 2018), which Gulordava et al. extend.
 
     Its LSTM has two bias vectors, ours one.
@@ -39,7 +40,7 @@ def gulordava(hidden, emb, p, **data):
     return {"hidden": hidden, "size": emb, **start, "dropout_kind": "standard", **standard(p), **recipe, **data}
 
 
-def inan(size, p, decay, decay_after, clip):
+def inan(size: dict[str, Any], p: float, decay: float, decay_after: int, clip: float) -> dict[str, Any]:
     """Return settings with the dropout of Inan et al., appendix A (they give keep probabilities).
 
     Epochs, batch, and init are ours.
@@ -48,7 +49,7 @@ def inan(size, p, decay, decay_after, clip):
     return {**size, **variational(p), **training}
 
 
-def assylbekov(size, p, lr, decay_after):
+def assylbekov(size: dict[str, Any], p: float, lr: float, decay_after: int) -> dict[str, Any]:
     """Return the word-level settings of Assylbekov & Takhanov 2018, appendix A, with their code's masks and biases."""
     start = dict(init_bias="zero", forget_bias=1.0, mask_sharing="batch")
     training = dict(lr=lr, decay=1 / 0.9, decay_after=decay_after, clip=5.0, epochs=70, steps=35, keep="best")
@@ -65,7 +66,7 @@ CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters=
 LOWER_CLIP = dict(clip=2.0)
 
 
-def merity(**data):
+def merity(**data: Any) -> dict[str, Any]:
     """Return the settings of AWD-LSTM, Merity et al. 2018, as in their code (2018), whose LSTM has two bias vectors."""
     sizes = dict(size=400, layer_widths="1150,1150,400", init=0.1, init_by_width=True, init_bias="lstm")
     rates = dict(dropout_kind="locked", drop_word=0.1, drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0)

@@ -1,11 +1,16 @@
 """Training of recurrent language models from text files."""
 
+from typing import Any
+
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
+from tiedtools.text.lmtext import LmText
 from tiedtools.text.subwords import Subwords
+from tiedtools.training.schedules import Training
 from tiedtools.training.windows import Windows
 
 
@@ -18,7 +23,7 @@ class LstmTrainer(LmTrainer):
         " `tying=linear`"
     )
 
-    def __init__(self, config, schedule, *texts_and_files, **options):
+    def __init__(self, config: LstmConfig, schedule: Training, *texts_and_files: Any, **options: Any) -> None:
         super().__init__(config, schedule, *texts_and_files, **options)
         self.width, self.samples = config.width, config.mc_samples
         refuse_twice(self.files.write, config.one_table)
@@ -29,11 +34,11 @@ class LstmTrainer(LmTrainer):
             )
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[Any]:
         segmentation = self.config.segmentation
         return super().inputs if segmentation is None else [*super().inputs, segmentation]
 
-    def read(self):
+    def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()
         c, vocab = self.config, text.vocab
         if c.subwords:
@@ -42,7 +47,7 @@ class LstmTrainer(LmTrainer):
             log.info(f"subwords: {len(vocab.subwords.units) - 1:,} {c.subwords}, at most {longest} in a word")
         return text, tokens
 
-    def named(self, model):
+    def named(self, model: Any) -> str:
         c = self.config
         form = TYING[c.tying]
         if c.subwords:

@@ -1,12 +1,17 @@
 """Construction of the network of a recurrent language model from its LstmConfig: layers and dropout sites.
 
 ids -> embedding -> [dropout -> cell] * layers -> [TAR] -> dropout -> [AR] -> [L or P -> dropout] -> softmax
+
+Where `c` is Any, it is an LstmConfig, whose settings for layers and subwords are never None once it is constructed.
 """
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.cells import cell
 from tiedtools.network.encoders.charcnn import CharCNN
 from tiedtools.network.encoders.morphsum import MorphSum
@@ -20,11 +25,13 @@ from tiedtools.network.layers.linear import Linear
 from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.layers.softmax import Softmax
 from tiedtools.network.network import Network
+from tiedtools.network.params import Params
 from tiedtools.network.start import Start, uniform, zeros
 from tiedtools.network.tables import Composed, Lookup
+from tiedtools.text.vocab import Vocab
 
 
-def network(params, c, vocab):
+def network(params: Params, c: LstmConfig, vocab: Vocab) -> Network:
     """Return the Network of an LstmConfig `c` for the words of a Vocab, declaring its parameters in `params`."""
     if c.tying != "untied" and not c.subwords:
         params.tie("emb_out", "emb_in")
@@ -45,18 +52,18 @@ def network(params, c, vocab):
     return Network(hidden_layers, output_layer, tables)
 
 
-def lookup(params, name, V, width, c, by_rows):
+def lookup(params: Params, name: str, V: int, width: int, c: LstmConfig, by_rows: bool) -> Lookup:
     return Lookup(params, name, V, width, uniform(c.init), by_rows)
 
 
-def composed(params, name, c, vocab):
+def composed(params: Params, name: str, c: Any, vocab: Vocab) -> Composed:
     """Return the Composed table `name` of a Vocab with subwords."""
     codes, S = vocab.subwords.table(vocab.words) - 1, len(vocab.subwords.units) - 1  # padding becomes -1
     initializer, m = uniform(c.init), c.highway_dim
     biases = initializer if c.init_bias == "uniform" else zeros
     start = Start(uniform() if c.init_by_width else initializer, biases, embeddings=initializer)
     if c.subwords == "chars":
-        encoder: list = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
+        encoder: list[Any] = [CharCNN(params, name, codes.shape[1], S, c.subword_dim, c.widths, start)]
     elif c.subwords == "syllables":
         encoder = [SylConcat(params, name, codes.shape[1], S, c.subword_dim, m, start)]
     else:
@@ -67,7 +74,7 @@ def composed(params, name, c, vocab):
     return Composed(params, encoder + highways, codes, m)
 
 
-def composed_tables(c, emb_in, emb_out, output):
+def composed_tables(c: LstmConfig, emb_in: Any, emb_out: Any, output: Any) -> list[Composed]:
     """Return the distinct Composed tables, after setting the words that they compose in a training step."""
     inputs = [lambda step: step.ids]
     if emb_out is emb_in:
@@ -81,12 +88,12 @@ def composed_tables(c, emb_in, emb_out, output):
     return [emb_in, emb_out]
 
 
-def layers(params, c, emb_in):
+def layers(params: Params, c: Any, emb_in: Any) -> Iterator[Any]:
     gal, fixed = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
     batch = ("sequences",) if fixed and c.mask_sharing == "batch" else ()
     drop = lambda site, rate, same=fixed + batch: [Dropout(params, site, rate, same)] if rate else []
 
-    def start(reach):
+    def start(reach: float) -> Start:
         return Start(uniform(reach), zeros if c.init_bias == "zero" else uniform(reach), c.forget_bias)
 
     yield Embedding(params, emb_in)
@@ -115,7 +122,7 @@ def layers(params, c, emb_in):
             yield from drop("after", c.drop_out)
 
 
-def make_cell(params, c, k, width, n, start, batch):
+def make_cell(params: Params, c: LstmConfig, k: int, width: int, n: int, start: Start, batch: tuple[str, ...]) -> Any:
     """Return the cell of layer k, which maps `width` units to `n`, with its dropout masks, fixed over time.
 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
@@ -128,17 +135,17 @@ def make_cell(params, c, k, width, n, start, batch):
         over_time = masks(of_state, n, c.drop_state), masks(of_x, width, c.drop_layer if k else c.drop_emb)
     else:
         over_time = masks([("up", k)], n, c.drop_state), None
-    options = dict(depth=c.depth, transform=c.transform_bias) if c.cell == "rhn" else {}
+    options: dict[str, Any] = dict(depth=c.depth, transform=c.transform_bias) if c.cell == "rhn" else {}
     if c.drop_weights:
         options["drop_weights"] = WeightDrop(params, ("weights", k), c.drop_weights)
     return Cell(params, f"{c.cell}{k + 1}", width, n, start, over_time, **options)
 
 
-def output_width(c):
+def output_width(c: LstmConfig) -> Any:
     return c.width if c.tying == "linear" else c.hidden
 
 
-def output(params, c, counts, emb_in, emb_out):
+def output(params: Params, c: LstmConfig, counts: np.ndarray, emb_in: Any, emb_out: Any) -> Softmax:
     V, biases = len(counts), uniform(c.init) if c.init_bias == "uniform" else zeros
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:

@@ -1,8 +1,12 @@
 """Batches and learner for threads that train word by word on separate parts of a text."""
 
+from typing import Any
+
 import numpy as np
 
+from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.network.optimizers import Optimizer
+from tiedtools.network.step import State
 
 STEP = 8192  # words that a thread trains on per step of Fit
 
@@ -14,8 +18,8 @@ class Pieces:
     independent, pieces consist of whole sentences, which may be shuffled in every epoch.
     """
 
-    def __init__(self, ids, config):
-        c, self.config, self.epoch = config, config, None
+    def __init__(self, ids: np.ndarray, config: RnnlmConfig) -> None:
+        c, self.config, self.epoch = config, config, -1
         self.length, self.words = len(ids), int(np.count_nonzero(np.asarray(ids) >= 0))
         self.source = self.text = np.concatenate([np.zeros(1, np.int32), ids], dtype=np.int32)
         self.sentences = np.flatnonzero(self.source[:-1] == 0) if c.independent else None
@@ -23,11 +27,11 @@ class Pieces:
         self.starts = self.sentences
 
     @staticmethod
-    def memory(config, n):
+    def memory(config: RnnlmConfig, n: int) -> int:
         """Return the bytes needed for a text of n words, including those for shuffling."""
         return n * (4 + 24 * config.shuffle)
 
-    def begin(self, epoch):
+    def begin(self, epoch: int) -> None:
         """Put the sentences into the order of an epoch; an unfinished last sentence stays last."""
         if epoch == self.epoch or not self.config.shuffle or self.sentences is None:
             return
@@ -41,10 +45,10 @@ class Pieces:
         positions += np.arange(self.length)
         self.text = np.append(self.source[:1], self.source[1:][positions])
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.text, np.stack([self.cut(k), self.cut(k + 1)], 1)
 
-    def cut(self, k):
+    def cut(self, k: int) -> np.ndarray:
         """Return the start of each thread's k-th piece, int64 [threads]."""
         threads, grain = self.config.threads, self.config.block
         parts = self.align(np.arange(threads + 1) * self.length // threads, grain)
@@ -52,7 +56,7 @@ class Pieces:
         positions = self.align(begin + size * k // self.steps, 1 if self.starts is not None else grain)
         return parts[1:] if k == self.steps else np.minimum(positions, parts[1:])
 
-    def align(self, positions, grain):
+    def align(self, positions: np.ndarray, grain: int) -> np.ndarray:
         """Round positions up to the next sentence start; without sentences, down to a multiple of `grain`."""
         if self.starts is not None:
             return np.append(self.starts, self.length)[np.searchsorted(self.starts, positions)]
@@ -67,17 +71,19 @@ class OnlineLearner:
 
     remedy = "lower `lr`, `cutoff` or `doc_lr`"
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self.model, self.optimizer = model, Optimizer(model.params)
 
-    def begin(self):
+    def begin(self) -> State:
         self.model.begin()
         return self.state()
 
-    def state(self):
+    def state(self) -> State:
         return tuple(array.copy() for array in self.model.carried())
 
-    def step(self, pieces, state, number, lr):
+    def step(
+        self, pieces: tuple[np.ndarray, np.ndarray], state: State, number: int, lr: float
+    ) -> tuple[float, int, float, State]:
         """Train each thread on its piece; return (nats, words predicted, 0.0, state)."""
         for array, value in zip(self.model.carried(), state):
             array[:] = value

@@ -1,10 +1,11 @@
 """Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.settings import SEEDS, THREADS, Checked, LmReading, Range, checked, setting, with_reading
+from tiedtools.base.settings import SEEDS, THREADS, Checked, LmReading, Mistake, Range, checked, setting, with_reading
 from tiedtools.training.schedules import Training
 
 START_DOC = ("mean", "sum", "first")
@@ -71,12 +72,12 @@ class RnnlmConfig(Checked):
     )
     dtype: str = setting("float32", "Type of the parameters.", choices=("float32", "float64"), hidden=True)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.sentences:
             object.__setattr__(self, "independent", True)
         super().__post_init__()
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
         yield "`direct` must be 0 or at least 2, since classes and words need separate weights", self.direct == 1
         yield (
@@ -86,12 +87,12 @@ class RnnlmConfig(Checked):
         yield "only independent sentences can be shuffled; add `independent`", self.shuffle and not self.independent
 
     @property
-    def block(self):
+    def block(self) -> int:
         """Number of words between two updates of the recurrent weights."""
         return SEGMENT if self.sentences else self.bptt_block if self.bptt else 1
 
     @property
-    def reach(self):
+    def reach(self) -> int:
         """Number of steps that errors are propagated back beyond a block."""
         return 0 if self.sentences else max(self.bptt - 1, 0)
 

@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.kernels.base.tiles import DOTS, ROWS
 from tiedtools.kernels.rnnlm import rnnlm
@@ -17,6 +20,7 @@ from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.params import Params
 from tiedtools.network.start import constant
+from tiedtools.network.step import State
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
@@ -24,7 +28,7 @@ from tiedtools.vectors.vectors import Vectors
 PROGRESS = dict(iter=int, position=int, alpha=float, halving=int, llogp=float, train=str, valid=str)
 
 
-def word_classes(counts, n, old=False):
+def word_classes(counts: np.ndarray, n: int, old: bool = False) -> np.ndarray:
     """Return the bounds, int64 [C + 1], of at most `n` classes: class k has words bounds[k] .. bounds[k + 1] - 1.
 
     As in rnnlm, words fill the classes in order of their IDs, each class up to 1 / n of the sum of the square roots of
@@ -58,10 +62,12 @@ class Rnnlm(Model):
     kind = "rnnlm"
     KERNELS = 55
 
-    def __init__(self, vocab, config, values=None, starts=None):
+    def __init__(
+        self, vocab: Vocab, config: RnnlmConfig, values: Arrays | None = None, starts: np.ndarray | None = None
+    ) -> None:
         """Create the model.
 
-        values  dict of initial parameter arrays by name; None: initialize randomly
+        values  initial arrays of the parameters; None: initialize randomly
         starts  bounds of the classes; None: word_classes
         """
         self.vocab, self.config, self.progress = vocab, config, {}
@@ -71,7 +77,7 @@ class Rnnlm(Model):
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.params = params = Params(self.Team(c.threads), c.dtype, odd=False)
         self.team = params.team
-        shapes: dict[str, tuple] = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M))
+        shapes: dict[str, tuple[int, ...]] = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M))
         shapes |= dict(emb_in=(V, M), start_hid=(M,), start_doc=(D,), direct=(c.direct,))
         initializers = dict(start_hid=constant(0.1), direct=None)
         for name, shape in shapes.items():
@@ -88,13 +94,13 @@ class Rnnlm(Model):
         self.training, self.scoring = Buffers(c.dtype, odd=False), Buffers(c.dtype, odd=False)
 
     @classmethod
-    def warm_up(cls, config):
+    def warm_up(cls, config: RnnlmConfig) -> None:
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         sizes = {name: min(getattr(config, name), 16) for name in ("hidden", "classes", "doc_dim", "direct")}
         cls(Vocab.made_up(), dataclasses.replace(config, threads=1, **sizes)).compile()
 
     @classmethod
-    def memory(cls, vocab, config):
+    def memory(cls, vocab: Vocab, config: RnnlmConfig) -> int:
         """Return the bytes of a model's arrays in training: parameters, workspace, and best parameters.
 
         Pieces.memory returns the bytes of the text.
@@ -109,11 +115,11 @@ class Rnnlm(Model):
         return values + max(sum(sizes), initialization)
 
     @property
-    def uniform_loss(self):
+    def uniform_loss(self) -> float:
         """See fit.py."""
         return math.log(len(self.vocab))
 
-    def space(self, buffers, segment, learning):
+    def space(self, buffers: Buffers, segment: int, learning: bool) -> Workspace:
         """Return the Workspace of all threads."""
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())
         M, C, X, late = c.hidden, len(self.starts) - 1, c.hidden + c.doc_dim, segment if c.defer and learning else 1
@@ -130,13 +136,13 @@ class Rnnlm(Model):
         arrays["counts"] = buffers("counts", n, 1, 8, dtype=np.int64)[:, 0]
         return Workspace(**arrays)
 
-    def rules(self, lr, segment):
+    def rules(self, lr: float, segment: int) -> Rules:
         c, number = self.config, self.params.dtype.type
         numbers = number(lr), number(c.doc_lr), number(1 - lr * c.beta), number(c.cutoff or math.inf)
         flags = c.defer, c.independent, c.learn_start
         return Rules(*numbers, c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
 
-    def start(self, batch):
+    def start(self, batch: int) -> State:
         c = self.config
         h, d = np.empty((1, batch, c.hidden), c.dtype), np.zeros((1, batch, c.doc_dim), c.dtype)
         h[:] = self.params["start_hid"]
@@ -144,25 +150,28 @@ class Rnnlm(Model):
             d[:] = self.params["start_doc"]
         return h, d, np.zeros((1, batch, c.direct_order), np.int32), np.zeros((1, batch, 1), np.int32)
 
-    def compile(self):
+    def compile(self) -> None:
         """Compile the kernels without changing the parameters."""
         word = np.zeros((1, 1), np.int32)
         self.score(word, word, self.start(1))
         self.train(np.zeros(1, np.int32), np.zeros((self.config.threads, 2), np.int64), 0.0)
 
-    def train(self, text, cuts, lr):
+    def train(self, text: np.ndarray, cuts: np.ndarray, lr: float) -> np.ndarray:
         """Train thread k on text[cuts[k, 0] + 1 .. cuts[k, 1]]; return log probabilities, float64 [threads, words]."""
         logs = np.zeros((len(cuts), int((cuts[:, 1] - cuts[:, 0]).max())))
         none = np.empty((len(cuts), 0, 0), self.params.dtype)
         self.run(logs, none, text, text[1:], cuts, [part[0] for part in self.start(0)], lr, True)
         return logs
 
-    def run(self, logs, hidden, text, targets, cuts, state, lr, learning):
+    def run(
+        self, logs: np.ndarray, hidden: np.ndarray, text: np.ndarray, targets: np.ndarray, cuts: np.ndarray,
+        state: Sequence[np.ndarray], lr: float, learning: bool,
+    ) -> None:  # fmt: skip
         segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
         model = self.weights, self.space(buffers, segment, learning), self.rules(lr, segment)
         self.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *model, learning)
 
-    def learn(self, ids, lr):
+    def learn(self, ids: np.ndarray, lr: float) -> np.ndarray:
         """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
 
         Out-of-vocabulary words, ID -1, are neither read nor scored.
@@ -172,7 +181,7 @@ class Rnnlm(Model):
         self.begin()
         return self.train(text, cuts, lr)[0]
 
-    def begin(self):
+    def begin(self) -> None:
         """Reset the state of each thread to the start of a text."""
         H, words, doc, counts = self.carried()
         H[:, -1, : self.config.hidden] = self.params["start_hid"]
@@ -181,7 +190,7 @@ class Rnnlm(Model):
         if self.config.doc_dim:
             doc[:, 0, : self.config.doc_dim] = self.params["start_doc"]
 
-    def carried(self):
+    def carried(self) -> State:
         """Return the state that threads carry from one piece of text to the next.
 
         Views of hidden states, words, document vectors, and counts.
@@ -189,16 +198,16 @@ class Rnnlm(Model):
         space = self.space(self.training, self.config.block, True)
         return space.H[:, : self.top], space.words[:, : self.top], space.doc, space.counts
 
-    def batches(self, ids):
+    def batches(self, ids: np.ndarray) -> Pieces:
         """See fit.py."""
         return Pieces(ids, self.config)
 
-    def learner(self, clip):
+    def learner(self, clip: float) -> OnlineLearner:
         """See fit.py."""
         return OnlineLearner(self)
 
     @exclusive
-    def score(self, ids, targets, state, outputs=False):
+    def score(self, ids: np.ndarray, targets: np.ndarray, state: State, outputs: bool = False) -> tuple[Any, ...]:
         """See fit.py. outputs: also return the hidden states, [T, B, M]."""
         T, B = ids.shape
         state = [np.array(part[0], order="C") for part in state]
@@ -210,7 +219,7 @@ class Rnnlm(Model):
         return *scores, *[np.ascontiguousarray(hidden.swapaxes(0, 1))] * outputs
 
     @exclusive
-    def predict(self, ids, state, outputs=False):
+    def predict(self, ids: np.ndarray, state: State, outputs: bool = False) -> tuple[Any, ...]:
         """Return log probabilities, float64 [B, V], of the words after ids, int32 [T, B], and the state after ids.
 
         outputs  also return the hidden states, [T, B, M]
@@ -224,19 +233,19 @@ class Rnnlm(Model):
         self.team(rnnlm.distributions, logs, h, d, last, *model)
         return logs, state, *hidden
 
-    def vectors(self, which):
+    def vectors(self, which: str) -> Vectors:
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
         return Vectors.of(
             self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
         )
 
-    def save(self, file):
+    def save(self, file: BinaryIO) -> None:
         """Write a model file."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts, starts=self.starts)
         config = dict(dataclasses.asdict(self.config), progress=self.progress)
         modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (
             type(self),
             (self.vocab, self.config, dict(self.params.owners()), self.starts),
@@ -244,7 +253,7 @@ class Rnnlm(Model):
         )
 
     @classmethod
-    def of_file(cls, config, words, arrays):
+    def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Rnnlm":
         """See Stored."""
         progress = config.pop("progress")
         check_progress(progress)
@@ -255,7 +264,7 @@ class Rnnlm(Model):
         return model
 
 
-def sum_of_three(rng, array):
+def sum_of_three(rng: np.random.Generator, array: np.ndarray) -> None:
     """Initialize as rnnlm does: sums of three numbers uniform in +-0.1."""
     drawn = rng.uniform(-0.1, 0.1, array.shape)
     for _ in range(2):
@@ -263,14 +272,14 @@ def sum_of_three(rng, array):
     array[:] = drawn
 
 
-def check_progress(progress):
+def check_progress(progress: dict[str, Any]) -> None:
     """Raise ValueError unless training can continue from the `progress` of an Rnnlm."""
     modelfile.check_types(PROGRESS, progress)
     if not all(0 <= progress.get(name, 0) <= 1e30 for name in ("iter", "position", "alpha")):
         raise ValueError("inconsistent training progress")
 
 
-def check_starts(starts, V):
+def check_starts(starts: np.ndarray, V: int) -> None:
     """Raise ValueError unless `starts`, int [C + 1], are bounds of classes of V words; kernels do not check them."""
     bounds = starts.ndim == 1 and starts.dtype.kind == "i" and len(starts) > 1
     if not bounds or starts[0] != 0 or starts[-1] != V or (starts[1:] < starts[:-1]).any():

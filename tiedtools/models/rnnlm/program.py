@@ -5,7 +5,7 @@ import itertools
 import math
 import os
 import re
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from tiedtools.kernels.text.floats import format_numbers
 from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress, word_classes
+from tiedtools.runs.files import RunFiles
 from tiedtools.training.divergence import is_sane
-from tiedtools.training.fit import Hooks
+from tiedtools.training.fit import Fit, Hooks
 from tiedtools.vectors import rnnlmformat
-from tiedtools.vectors.rnnlmformat import LABELS, VERSION
+from tiedtools.vectors.rnnlmformat import LABELS, VERSION, Contents
 
 LN10 = math.log(10)
 LEAST_WORDS = 10_000  # minimum number of words between two writes within an epoch, as in rnnlm
@@ -39,7 +40,7 @@ class ModelFile(Hooks):
 
     files: Any  # the RunFiles of the run
 
-    def __init__(self, path, binary, every, **texts):
+    def __init__(self, path: str, binary: bool, every: int, **texts: str | None) -> None:
         if path in ("-", ""):
             raise Contradiction("`rnnlm` cannot be standard output or empty; give a file name")
         refuse_packed(path)
@@ -48,7 +49,7 @@ class ModelFile(Hooks):
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
 
-    def restore(self, config):
+    def restore(self, config: RnnlmConfig) -> Rnnlm | None:
         """Return the Rnnlm in the file; None if the file does not exist or is empty.
 
         Its configuration comes from the file; only settings of the training come from `config`. Raises
@@ -68,7 +69,7 @@ class ModelFile(Hooks):
         restored.progress = model.progress
         return restored
 
-    def begin(self, run, files, resumed, lr=None):
+    def begin(self, run: Fit, files: RunFiles, resumed: bool, lr: float | None = None) -> None:
         """Continue a Fit from the progress of its model, unless the Fit has resumed from a checkpoint.
 
         files    the RunFiles of the run
@@ -92,7 +93,7 @@ class ModelFile(Hooks):
                 run.save_best(run.epoch)
                 run.best_loss = schedule.previous
 
-    def after_step(self, run):
+    def after_step(self, run: Fit) -> None:
         """Write the current parameters if `every` words have been trained on."""
         model, old_progress = run.model, run.model.progress
         if self.every and run.done // self.every > self.written:
@@ -101,7 +102,7 @@ class ModelFile(Hooks):
             model.progress = old_progress
         self.count(run)
 
-    def after_epoch(self, run):
+    def after_epoch(self, run: Fit) -> None:
         """Write the current parameters and the results of validation."""
         run.model.progress = progress(run) | self.texts
         self.write_log(run)
@@ -109,24 +110,24 @@ class ModelFile(Hooks):
             self.put(run.model)
         self.count(run)
 
-    def count(self, run):
+    def count(self, run: Fit) -> None:
         if self.every:
             self.written = run.done // self.every
 
-    def put(self, model):
+    def put(self, model: Rnnlm) -> None:
         if is_sane(model.params.values):
             try:
                 self.files.early("rnnlm", lambda file: self.write(file, model))
             except TiedtoolsError as error:  # a failed write must not end the run
                 log.warning(f"model file not written: {error}")
 
-    def write(self, file, model):
+    def write(self, file: BinaryIO, model: Rnnlm) -> None:
         if holds(model.config):
             write(file, model, self.binary)
         else:
             model.save(file)
 
-    def write_log(self, run):
+    def write_log(self, run: Fit) -> None:
         ppl = run.history[-1]["valid_ppl"]
         if ppl is None:
             return
@@ -138,7 +139,7 @@ class ModelFile(Hooks):
             log.warning(f"{self.log}: cannot be written: {error.strerror}")
 
 
-def load_rnnlm(path):
+def load_rnnlm(path: str) -> Rnnlm:
     """Read the Rnnlm in a model file. Raises TiedtoolsError if the file is not an Rnnlm."""
     model = load_language_model(path)
     if model.kind != Rnnlm.kind:
@@ -148,7 +149,7 @@ def load_rnnlm(path):
     return model
 
 
-def progress(run):
+def progress(run: Fit) -> dict[str, Any]:
     """Return the `progress` of an Rnnlm for the current state of a Fit."""
     old, schedule = run.model.progress, run.schedule
     llogp = -schedule.previous * scored(run) / LN10 if math.isfinite(schedule.previous) else old.get("llogp", UNKNOWN)
@@ -156,7 +157,7 @@ def progress(run):
     return dict(iter=run.epoch, position=position, alpha=schedule.lr, halving=int(schedule.halving), llogp=llogp)
 
 
-def scored(run):
+def scored(run: Fit) -> int:
     """Return the number of words predicted in the validation text."""
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
 
@@ -166,12 +167,12 @@ LONGEST = 16  # maximum bytes of a formatted number
 UNKNOWN = -1e8  # log probability of a validation text that has not been scored
 
 
-def holds(config):
+def holds(config: RnnlmConfig) -> bool:
     """Return whether the format can represent a model of this configuration."""
     return not (config.doc_dim or config.learn_start)
 
 
-def write(file, model, binary=False):
+def write(file: BinaryIO, model: Rnnlm, binary: bool = False) -> None:
     """Write an Rnnlm to a binary file object; text has all digits of a float32. Raises ValueError unless `holds`."""
     c, params, counts, progress = model.config, model.params, model.vocab.counts, model.progress
     if not holds(c):
@@ -218,7 +219,7 @@ def write(file, model, binary=False):
             numbers = numbers[n:]
 
 
-def read(path, threads=None):
+def read(path: str, threads: int | None = None) -> Rnnlm:
     """Read an Rnnlm from a file. threads: number of threads to use; None: all cores.
 
     Texts start from the hidden layer in the file, as in rnnlm's testing. The model's `progress` has iter, the epochs
@@ -236,7 +237,7 @@ def read(path, threads=None):
     return model
 
 
-def make(contents, threads):
+def make(contents: Contents, threads: int) -> Rnnlm:
     """Make the Rnnlm of a file's Contents."""
     number = contents.header.number
     config = RnnlmConfig(

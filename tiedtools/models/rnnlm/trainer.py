@@ -1,14 +1,19 @@
 """Training of RNN language models from text files, optionally with a model file as in the program rnnlm."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.models.rnnlm.batches import Pieces
-from tiedtools.models.rnnlm.config import ENDLESS
+from tiedtools.models.rnnlm.config import ENDLESS, RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.program import ModelFile, holds
+from tiedtools.runs.files import Writer
+from tiedtools.text.lmtext import LmText
+from tiedtools.training.fit import Fit
+from tiedtools.training.schedules import Training
 
 
 class RnnlmTrainer(LmTrainer):
@@ -30,9 +35,10 @@ class RnnlmTrainer(LmTrainer):
     advice = "lower `hidden`, `direct`, `doc_dim` or `max_vocab`, or raise `min_count`"
 
     def __init__(
-        self, config, schedule, *texts_and_files, rnnlm=None, anti_kasparek=0, one_iter=False, lr=None, reads=(),
-        **options,
-    ):  # fmt: skip
+        self, config: RnnlmConfig, schedule: Training, *texts_and_files: Any, rnnlm: str | None = None,
+        anti_kasparek: int = 0, one_iter: bool = False, lr: float | None = None, reads: Iterable[str] = (),
+        **options: Any,
+    ) -> None:  # fmt: skip
         super().__init__(config, schedule, *texts_and_files, **options)
         self.one_iter, self.lr, self.reads = one_iter, lr, list(reads)
         self.reading |= {"keep_oovs": True}
@@ -54,32 +60,34 @@ class RnnlmTrainer(LmTrainer):
             if not holds(self.config):
                 reason = "rnnlm's format supports neither document vectors nor a learned start"
                 log.info(f"{rnnlm}: written as .npz, since {reason}")
+            elif self.reading.get("tokenize"):
+                log.warning(f"{rnnlm}: rnnlm's format does not store `tokenize`; `save_model` does")
         self.width = self.config.hidden
 
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return super().settings() | (dict(epochs=1) if self.one_iter else {})
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[Any]:
         return [*super().inputs, *self.reads]
 
-    def memory(self, text):
+    def memory(self, text: LmText) -> int:
         allocated = self.restored.params.values.nbytes if self.restored else 0
         return super().memory(text) - allocated
 
-    def copies(self, words):
+    def copies(self, words: int) -> int:
         return max(super().copies(words), 12 * words * self.width * bool(self.file))
 
-    def make(self, text):
+    def make(self, text: LmText) -> Rnnlm:
         if self.file and text.valid is not None:
             open(self.file.log, "a").close()  # fails before training if it cannot be written
         return self.restored or super().make(text)
 
-    def named(self, model):
+    def named(self, model: Rnnlm) -> str:
         document = f"document vector of {self.config.doc_dim}, " if self.config.doc_dim else ""
         return f"RNN, hidden layer of {self.config.hidden}, {document}{len(model.starts) - 1} classes"
 
-    def begin(self, model, text, resume):
+    def begin(self, model: Rnnlm, text: LmText, resume: bool) -> Fit:
         run = super().begin(model, text, resume)
         if self.file:
             self.file.begin(run, self.run_files, resume, self.lr)
@@ -87,5 +95,5 @@ class RnnlmTrainer(LmTrainer):
             run.epochs = run.earlier + 1
         return run
 
-    def writers(self, model):
+    def writers(self, model: Rnnlm) -> dict[str, Writer]:
         return super().writers(model) | {"rnnlm": lambda file: self.file.write(file, model)}

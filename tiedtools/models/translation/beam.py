@@ -31,13 +31,16 @@ class Hypothesis(NamedTuple):
     logprob: float
     weights: Any = None
 
-    def score(self, normalize):
+    def score(self, normalize: bool) -> float:
         """Return the log probability; if `normalize`, the log probability per word, `</s>` included."""
         return self.logprob / (len(self.ids) + 1 if normalize else 1)
 
 
-def search(model, source, beam=5, max_length=200, normalize=False, banned=None, align=False):
-    """Return the hypotheses for each sentence, a list of Hypothesis lists, best first.
+def search(
+    model: Any, source: np.ndarray, beam: int = 5, max_length: int = 200, normalize: bool = False,
+    banned: int | None = None, align: bool = False,
+) -> list[list[Hypothesis]]:  # fmt: skip
+    """Return the hypotheses for each sentence, best first.
 
     source      int32 [S, B], as for model.encode
     beam        number of hypotheses; 1: greedy search. As in DL4MT, each hypothesis that ends narrows the beam by one
@@ -84,7 +87,9 @@ def search(model, source, beam=5, max_length=200, normalize=False, banned=None, 
     return [sorted(unsorted, key=lambda h: -h.score(normalize)) for unsorted in hypotheses]
 
 
-def candidates(scores, logprobs, words, banned):
+def candidates(
+    scores: np.ndarray, logprobs: np.ndarray, words: np.ndarray, banned: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the continuations of each hypothesis by k words, hypothesis by hypothesis, as 4 arrays.
 
     These are the hypothesis, the next word, the log probability, and whether it is the best of its hypothesis.
@@ -97,7 +102,9 @@ def candidates(scores, logprobs, words, banned):
     return rows, words[rows, k], scores[rows] + logprobs[rows, k], np.diff(rows, prepend=-1) > 0
 
 
-def select(sentence, scores, width, greedy):
+def select(
+    sentence: np.ndarray, scores: np.ndarray, width: np.ndarray, greedy: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the candidates that remain, int [n], by sentence and best first, and whether each is among the best.
 
     sentence  sentence of each candidate, ascending
@@ -110,7 +117,7 @@ def select(sentence, scores, width, greedy):
     return order[remaining], inside[remaining]
 
 
-def force(model, source, target, align=False):
+def force(model: Any, source: np.ndarray, target: np.ndarray, align: bool = False) -> tuple[np.ndarray, Any]:
     """Return (log probabilities [T, B] of the words of translations, attention weights [T, B, S] or None).
 
     source, target  int32 [S, B] and [T, B], ended by `</s>` and padded with -1

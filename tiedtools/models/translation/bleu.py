@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError, library
 
 TOKENIZERS = "none", "13a", "intl", "char", "zh"  # sacrebleu's tokenizers that need no other library
 
@@ -16,20 +16,16 @@ class Bleu(NamedTuple):
     details: dict[str, Any]
 
 
-def bleu(hypotheses, references, tokenize="none", lowercase=False):
+def bleu(hypotheses: list[str], references: list[list[str]], tokenize: str = "none", lowercase: bool = False) -> Bleu:
     """Return the Bleu of translations.
 
-    hypotheses  list of str
-    references  one or several lists of str, each as long as `hypotheses`
+    references  one or several lists, each as long as `hypotheses`
     tokenize    one of TOKENIZERS; "none": split at spaces, for tokenized texts
     lowercase   ignore case
 
     Raises TiedtoolsError if sacrebleu is not installed, and for no or a different number of translations.
     """
-    try:
-        from sacrebleu.metrics import BLEU
-    except ImportError:
-        raise TiedtoolsError('BLEU needs sacrebleu: pip install "tiedtools[nmt]"') from None
+    BLEU = library("sacrebleu.metrics", "BLEU needs sacrebleu", "nmt").BLEU
     if not hypotheses:
         raise TiedtoolsError("no translations; give at least one line")
     metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)  # force: no advice on tokenized texts

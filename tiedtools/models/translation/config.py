@@ -63,6 +63,9 @@ class BitextReading(Reading):
         Range(3),
         metavar="N",
     )
+    target_field: str | None = setting(
+        None, "Field or column of the target, like `field`.  [default: that of the source]", metavar="NAME"
+    )
     bleu: bool = setting(
         True,
         "Validate by BLEU of greedy translations, too, and keep the model with the highest; --no-bleu: that with the"

@@ -1,6 +1,7 @@
 """Translate lines with a translation model, and score existing translations, in batches of similar length."""
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from tiedtools.training.pairs import GROUP, Lines, by_length
 
 BATCH = 64  # lines decoded together
 LONGEST = 1000  # maximum number of symbols of a line; the model does not read more
+Numbered = tuple[int, list[str]]  # number and words of a line
 POSITIONS = 1 << 14  # positions of source or target in a batch, padding included; bounds memory
 
 
@@ -36,7 +38,7 @@ class Translation(NamedTuple):
     target: list[str]
     weights: Any = None
 
-    def alignment(self):
+    def alignment(self) -> dict[str, Any]:
         """Return the symbols and the attention weights, with 4 decimals, as a JSON-serializable dict."""
         return dict(source=self.source, target=self.target, weights=self.weights.astype(float).round(4).tolist())
 
@@ -52,16 +54,18 @@ class Interpreter:
     Words outside the vocabularies are read as `<unk>`. Only the first LONGEST symbols of a source line are read.
     """
 
-    def __init__(self, model, batch=BATCH, normalize=False, align=False, **searching):
+    def __init__(
+        self, model: Any, batch: int = BATCH, normalize: bool = False, align: bool = False, **searching: Any
+    ) -> None:
         self.model, self.batch, self.normalize, self.align, self.searching = model, batch, normalize, align, searching
         self.segmenter = Segmenter(model.codes)
         self.source, self.target = Lexicon(model.source_vocab), Lexicon(model.target_vocab)
 
-    def ids(self, words, lexicon):
-        """Return the ids of a line, a list of words, int32, with `</s>`."""
+    def ids(self, words: list[str], lexicon: Lexicon) -> np.ndarray:
+        """Return the ids of the words of a line, int32, with `</s>`."""
         return lexicon.ids(lexicon.codes([*self.segmenter.symbols(words), NEWLINE]))
 
-    def read(self, number, words):
+    def read(self, number: int, words: list[str]) -> np.ndarray:
         """Return the ids of a source line; log a warning if it is too long."""
         ids = self.ids(words, self.source)
         if len(ids) > LONGEST + 1:
@@ -69,10 +73,10 @@ class Interpreter:
             ids = np.append(ids[:LONGEST], np.int32(0))
         return ids
 
-    def translations(self, lines):
-        """Yield the translations of each line, best first, a list of Translation, in the order of the lines.
+    def translations(self, lines: Iterable[Numbered]) -> Iterator[list[Translation]]:
+        """Yield the translations of each line, best first, in the order of the lines.
 
-        lines  iterable of (number, list of words). The only translation of an empty line is empty, with score 0
+        The only translation of an empty line is empty, with score 0.
         """
         options = dict(self.searching, normalize=self.normalize, align=self.align)
         for chunk in self.chunks(lines):
@@ -82,14 +86,14 @@ class Interpreter:
             for source in sources:
                 yield [self.translation(source, h) for h in next(decoded)] if len(source) > 1 else [EMPTY]
 
-    def scores(self, pairs):
-        """Yield the scored Translation of each line; `pairs`: iterable of (number, words, translated words)."""
+    def scores(self, pairs: Iterable[tuple[int, list[str], list[str]]]) -> Iterator[Translation]:
+        """Yield the scored Translation of each of `pairs`, (number, words, translated words)."""
         for chunk in self.chunks(pairs):
             sources = [self.read(number, words) for number, words, _ in chunk]
             targets = [self.ids(words, self.target) for *_, words in chunk]
             yield from self.score(sources, targets)
 
-    def score(self, sources, targets):
+    def score(self, sources: list[np.ndarray], targets: list[np.ndarray]) -> list[Translation]:
         """Return the scored Translations for the ids of source lines and of their translations."""
         translations: list[Any] = [None] * len(sources)
         for rows in by_length([max(len(s), len(t)) for s, t in zip(sources, targets)], self.batch, POSITIONS):
@@ -102,13 +106,13 @@ class Interpreter:
                 translations[k] = self.translation(sources[k], hypothesis)
         return translations
 
-    def chunks(self, lines):
+    def chunks(self, lines: Iterable[Any]) -> Iterator[list[Any]]:
         """Yield lists of lines, each to be sorted by length and cut into batches."""
         lines = iter(lines)
         while chunk := list(itertools.islice(lines, GROUP * self.batch if self.batch > 1 else 1)):
             yield chunk
 
-    def translation(self, source, hypothesis):
+    def translation(self, source: np.ndarray, hypothesis: beam.Hypothesis) -> Translation:
         """Return the Translation for a Hypothesis and the ids of its source line."""
         inputs = [self.source.words[k] for k in source]
         words = [self.target.words[k] for k in hypothesis.ids]
@@ -120,7 +124,10 @@ class Interpreter:
 EMPTY = Translation("", 0.0, [END], [END], np.ones((1, 1)))
 
 
-def decode(model, sources, batch=BATCH, between=lambda: None, **options):
+def decode(
+    model: Any, sources: list[np.ndarray], batch: int = BATCH, between: Callable[[], object] = lambda: None,
+    **options: Any,
+) -> list[list[Any]]:  # fmt: skip
     """Return the hypotheses of beam.search for each source, in order; `sources`: list of int32 ids with `</s>`.
 
     between  called after each batch
@@ -133,28 +140,33 @@ def decode(model, sources, batch=BATCH, between=lambda: None, **options):
     return results
 
 
-def stack(lines):
+def stack(lines: list[np.ndarray]) -> np.ndarray:
     """Return lines of ids with `</s>` as int32 [S, B], padded with -1."""
     return Lines(np.concatenate(lines)).padded(np.arange(len(lines)))
 
 
-def text_bleu(model, ids, references, between=lambda: None, beam=1, max_length=200):
+def text_bleu(
+    model: Any, ids: np.ndarray, references: list[str], between: Callable[[], object] = lambda: None, beam: int = 1,
+    max_length: int = 200,
+) -> float:  # fmt: skip
     """Return the BLEU, in percent, of the translations of a text.
 
     ids         int32 ids of the source, 0 at the end of each line; empty lines are translated as empty lines
-    references  list of str, one per line
+    references  one per line
     """
     sources = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1)
     full = [k for k, source in enumerate(sources) if len(source) > 1]
     hypotheses, restore = [""] * len(sources), Segmenter(model.codes).restore
-    options = dict(between=between, beam=beam, max_length=max_length)
-    for k, (best, *_) in zip(full, decode(model, [sources[k] for k in full], **options)):
+    found = decode(model, [sources[k] for k in full], between=between, beam=beam, max_length=max_length)
+    for k, (best, *_) in zip(full, found):
         hypotheses[k] = restore([model.target_vocab.words[word] for word in best.ids])
     return bleu(hypotheses, [references]).score
 
 
-def side_by_side(sources, targets, names):
-    """Yield (number, words, words) from two texts, iterables of (number, words).
+def side_by_side(
+    sources: Iterable[Numbered], targets: Iterable[Numbered], names: Sequence[str]
+) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yield (number, words, words) from two texts.
 
     Raises TiedtoolsError if one text has fewer lines; `names`: the names of both texts.
     """

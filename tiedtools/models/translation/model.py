@@ -3,17 +3,21 @@
 import dataclasses
 import functools
 import math
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.wiring import Translation
+from tiedtools.network.layers.conditional import Memory
 from tiedtools.network.optimizers import SGD
-from tiedtools.network.step import Step, mask_seed
+from tiedtools.network.params import Params
+from tiedtools.network.step import State, Step, mask_seed
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text import bpe
 from tiedtools.text.vocab import Vocab
@@ -34,23 +38,26 @@ class Translator(BatchedModel):
     kind = "nmt"
     KERNELS = 90
 
-    def __init__(self, source_vocab, target_vocab, config, values=None, codes=""):
+    def __init__(
+        self, source_vocab: Vocab, target_vocab: Vocab, config: TranslationConfig, values: Arrays | None = None,
+        codes: str = "",
+    ) -> None:  # fmt: skip
         if config.tie == "all" and source_vocab is not target_vocab:
             raise Contradiction("`tie=all` needs one vocabulary for source and target; add `joint`")
         self.source_vocab, self.target_vocab, self.vocab = source_vocab, target_vocab, target_vocab
         self.codes = codes
         super().__init__(config, values)
 
-    def wire(self, params):
+    def wire(self, params: Params) -> Translation:
         return Translation(params, self.config, len(self.source_vocab), len(self.target_vocab))
 
     @classmethod
-    def smallest(cls, config):
+    def smallest(cls, config: TranslationConfig) -> "Translator":
         vocab = Vocab.made_up()
         return cls(vocab, vocab, dataclasses.replace(config, threads=1, size=16, hidden=16))
 
     @classmethod
-    def memory(cls, vocabs, config):
+    def memory(cls, vocabs: tuple[Vocab, Vocab], config: TranslationConfig) -> int:
         """Return the bytes of a model's arrays in training: parameters, the best, gradients, optimizer, workspace.
 
         vocabs  (source, target)
@@ -63,11 +70,11 @@ class Translator(BatchedModel):
         return sum(sizes) + model.params.values.nbytes
 
     @property
-    def uniform_loss(self):
+    def uniform_loss(self) -> float:
         """See fit.py."""
         return math.log(len(self.target_vocab))
 
-    def compile(self):
+    def compile(self) -> None:
         word = np.zeros((1, 1), np.int32)
         self.train_step(word, word, (), 0)
         SGD(self.params).update(0.0)
@@ -76,44 +83,44 @@ class Translator(BatchedModel):
         self.score(word, word)
 
     @property
-    def identity(self):
+    def identity(self) -> Arrays:
         """See fit.py."""
         words = "\n".join(self.source_vocab.words)
         return {"source_vocabulary": modelfile.as_array(words), "merges": modelfile.as_array(self.codes)}
 
-    def batches(self, ids):
+    def batches(self, ids: tuple[np.ndarray, np.ndarray]) -> Pairs:
         """See fit.py; ids: (source, target), 0 at the end of each sentence."""
         (source, target), c = ids, self.config
         return Pairs(source, target, c.batch, c.seed, c.max_length + 1)
 
-    def train_step(self, source, target, state, number):
+    def train_step(self, source: np.ndarray, target: np.ndarray, state: State, number: int) -> tuple[float, int, State]:
         """See Learner. The objective of the gradient is the mean over sentences of the cross entropy."""
         seed = functools.partial(mask_seed, self.config.seed, number)
         self.params.begin_step()
         source, step = prepare(source, target, seed, True)
         nats = self.network.train(source, step)
-        return float(nats.sum()), np.count_nonzero(step.targets >= 0), state
+        return float(nats.sum()), int(np.count_nonzero(step.targets >= 0)), state
 
     @exclusive
-    def score(self, source, target):
+    def score(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the log probabilities of the words of `target` [T, B], float64, 0 in the padding."""
         source, step = prepare(source, target)
         return self.network.output.score(self.network.forward(source, step), step).copy()
 
     @exclusive
-    def encode(self, source):
+    def encode(self, source: np.ndarray) -> Memory:
         """Return the conditional.Memory of sentences, int32 [S, B]."""
         source, step = prepare(source)
         memory = self.network.encode(source, step)
         return memory._replace(C=memory.C.copy(), P=memory.P.copy())
 
     @exclusive
-    def start(self, memory):
+    def start(self, memory: Memory) -> State:
         """Return the decoder's state before the first word: a tuple of an array [1, B, n]."""
         return (self.network.decoder.start(memory, Step(None))[None, memory.rows],)
 
     @exclusive
-    def best(self, previous, state, memory, k):
+    def best(self, previous: np.ndarray, state: State, memory: Memory, k: int) -> tuple[Any, ...]:
         """Return the k most probable next words, highest first: log probabilities, float64 [B, k], and int32 ids.
 
         Also returns the state and the attention weights [B, S].
@@ -124,25 +131,25 @@ class Translator(BatchedModel):
         return *self.network.output.best(q, k), *after
 
     @exclusive
-    def score_next(self, words, previous, state, memory):
+    def score_next(self, words: np.ndarray, previous: np.ndarray, state: State, memory: Memory) -> tuple[Any, ...]:
         """Return log probabilities of the next words, int32 [B], 0 for word -1, then state and weights as `best`."""
         q, *after = self.advance(previous, state, memory)
         return self.network.output.score(q[None], Step(None, words[None]))[0].copy(), *after
 
-    def advance(self, previous, state, memory):
+    def advance(self, previous: np.ndarray, state: State, memory: Memory) -> tuple[np.ndarray, State, np.ndarray]:
         """Return the readout after the words `previous`, [B, m], the state, and the attention weights."""
         step, n = Step(None), self.config.hidden
         q, states, weights = self.network.decode(np.ascontiguousarray(previous)[None], state[0][0], memory, step)
         return q[0], (states[-1:, :, :n].copy(),), weights[0].copy()
 
-    def vectors(self, which):
+    def vectors(self, which: str) -> Vectors:
         """Return the Vectors of the "source" words, or of the target words: "in", "out", their "sum" or "concat"."""
         emb_in, emb_out, emb_source = (self.params[name] for name in ("emb_in", "emb_out", "emb_source"))
         if which == "source":
             return Vectors.of(self.source_vocab.words, "in", emb_source, emb_source)
         return Vectors.of(self.target_vocab.words, which, emb_in, emb_out)
 
-    def save(self, file):
+    def save(self, file: BinaryIO) -> None:
         """Write a model file with the target's words; "source_words" is absent if the vocabularies are the same."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts, codes=modelfile.as_array(self.codes))
         if self.source_vocab is not self.target_vocab:
@@ -150,12 +157,12 @@ class Translator(BatchedModel):
             arrays["source_counts"] = self.source_vocab.counts
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         arguments = self.source_vocab, self.target_vocab, self.config, dict(self.params.owners()), self.codes
         return type(self), arguments, {"settings": self.settings}
 
     @classmethod
-    def of_file(cls, config, words, arrays):
+    def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Translator":
         """See Stored."""
         config = modelfile.configured(TranslationConfig, config)
         target = source = Vocab(words, arrays.pop("counts")).check()
@@ -166,7 +173,9 @@ class Translator(BatchedModel):
         return cls(source, target, config, arrays, codes)
 
 
-def prepare(source, target=None, seed=None, training=False):
+def prepare(
+    source: np.ndarray, target: np.ndarray | None = None, seed: Any = None, training: bool = False
+) -> tuple[np.ndarray, Step]:
     """Return `source` as the network reads it, and its Step with `target` as words and targets."""
     source = np.ascontiguousarray(source, np.int32)
     if target is not None:

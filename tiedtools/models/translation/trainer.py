@@ -1,24 +1,28 @@
 """Training of translation models from text files."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, log
 from tiedtools.models.translation import bleu
-from tiedtools.models.translation.config import VECTORS, BitextReading
+from tiedtools.models.translation.config import VECTORS, BitextReading, TranslationConfig
 from tiedtools.models.translation.interpreter import text_bleu
 from tiedtools.models.translation.model import Translator
 from tiedtools.runs.trainer import BITS, Trainer, refuse_twice
-from tiedtools.text.bitext import Bitext
+from tiedtools.text.bitext import Bitext, Pair
 from tiedtools.text.sources import counted
 from tiedtools.training.fit import Fit
 from tiedtools.training.pairs import Pairs, ordered
+from tiedtools.training.schedules import Training
 
 TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}
 
 
-def evaluate(model, pair, batch, between=lambda: None):
+def evaluate(model: Translator, pair: Pair, batch: int, between: Callable[[], object] = lambda: None) -> np.ndarray:
     """Return the log probabilities of the target words of a text, a bitext.Pair, float64 [words], in any order."""
     logprobs = []
     for _, (source, target, _) in ordered(pair.source, pair.target, batch):
@@ -41,7 +45,9 @@ class TranslationTrainer(Trainer):
     sides, readers = VECTORS, BitextReading
     advice = "lower `size`, `hidden`, `batch`, `max_length`, `bpe` or `max_vocab`, or use `tie=decoder` or `tie=all`"
 
-    def __init__(self, config, schedule, *texts_and_files, bleu=True, **options):
+    def __init__(
+        self, config: TranslationConfig, schedule: Training, *texts_and_files: Any, bleu: bool = True, **options: Any
+    ) -> None:
         super().__init__(config, *texts_and_files, **options)
         self.schedule, self.bleu, self.width = schedule, bleu, config.size
         sides = [self.reading.get(f"valid_{side}") for side in ("source", "target")]
@@ -50,14 +56,18 @@ class TranslationTrainer(Trainer):
         self.validates = sides[0] is not None
         refuse_twice(self.files.write, config.tie != "none")
 
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return super().settings() | dict(bleu=self.bleu)
 
-    def read(self):
+    def read(self) -> tuple[Bitext, dict[str, int]]:
         if self.validates and self.bleu:
             bleu.bleu(["a"], [["a"]])  # fails now, not after an epoch, if sacrebleu is missing
-        source, target = self.texts
-        text = Bitext.read(source, target, joint=self.config.tie == "all", **self.reading)
+        reading = self.raw_reading(unit="line")
+        field = reading.pop("target_field", None) or self.reading.get("field")
+        targets = self.texts[1], self.reading.get("valid_target")
+        target, reading["valid_target"] = (self.raw(side, unit="line", field=field) for side in targets)
+        source = self.raw(self.texts[0], unit="line")
+        text = Bitext.read(source, target, joint=self.config.tie == "all", **reading)
         tokens = dict(source=text.train.source.size, target=text.train.target.size)
         if text.valid is not None:
             tokens |= dict(valid_source=text.valid.source.size, valid_target=text.valid.target.size)
@@ -70,25 +80,25 @@ class TranslationTrainer(Trainer):
         )
         return text, tokens
 
-    def memory(self, text):
+    def memory(self, text: Bitext) -> int:
         vocabs = text.source_vocab, text.target_vocab
         tokens = sum(side.size for pair in (text.train, text.valid) for side in pair or ())
         copies = self.copies(max(map(len, vocabs)))
         return self.Model.memory(vocabs, self.config) + Pairs.memory(self.config, tokens) + copies
 
-    def make(self, text):
+    def make(self, text: Bitext) -> Translator:
         return self.Model(text.source_vocab, text.target_vocab, self.config, codes=text.codes)
 
-    def named(self, model):
+    def named(self, model: Translator) -> str:
         c = self.config
         return f"translation{BITS[c.precision]}, {TIED[c.tie]}, GRU of {c.hidden} units, embeddings of {c.size}"
 
-    def begin(self, model, text, resume):
+    def begin(self, model: Translator, text: Bitext, resume: bool) -> Fit:
         files, valid, measure = self.files, text.valid, None
         if valid is not None and self.bleu:
-            measure = lambda model: text_bleu(model, valid.source, text.references, interrupts.check)
+            measure = lambda model: text_bleu(model, valid.source, text.references or [], interrupts.check)
         saving = files.checkpoint, files.checkpoint_minutes, resume
         return Fit(model, text.train, valid, self.schedule, *saving, validate=evaluate, measure=measure)
 
-    def finish(self, run):
+    def finish(self, run: Fit) -> dict[str, Any]:
         return finite(dict(best_epoch=run.best_epoch))

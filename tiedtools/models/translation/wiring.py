@@ -9,12 +9,15 @@ import math
 import numpy as np
 
 from tiedtools.kernels.output.descent import add
+from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.network.layers.bigru import BiGRU
-from tiedtools.network.layers.conditional import ConditionalGRU, Readout
+from tiedtools.network.layers.conditional import ConditionalGRU, Memory, Readout
 from tiedtools.network.layers.dropout import Dropout
 from tiedtools.network.layers.embedding import Embedding
 from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.params import Params
 from tiedtools.network.start import Start, constant, normal
+from tiedtools.network.step import Step
 from tiedtools.network.tables import Lookup
 
 
@@ -24,7 +27,7 @@ class Translation:
     Parameters, in addition to the layers' own: emb_source [V_s, m], emb_in and emb_out [V_t, m], emb_out.b [V_t].
     """
 
-    def __init__(self, params, c, source_words, target_words):
+    def __init__(self, params: Params, c: TranslationConfig, source_words: int, target_words: int) -> None:
         """Declare the parameters for vocabularies of these sizes, with the tying of a TranslationConfig `c`."""
         if c.tie != "none":
             params.tie("emb_out", "emb_in")
@@ -44,13 +47,15 @@ class Translation:
         self.drop_out = Dropout(params, "out", c.drop_out)
         self.team = params.team
 
-    def encode(self, ids, step):
+    def encode(self, ids: np.ndarray, step: Step) -> Memory:
         """Return the Memory of sentences, int32 [S, B] padded with -1 at the end, of Step.lengths words."""
         x = self.drop_source.forward(self.read_source.forward(ids, step), step)
         c = self.drop_annotation.forward(self.encoder.forward(x, step), step)
         return self.decoder.remember(c, step)
 
-    def decode(self, ids, state, memory, step):
+    def decode(
+        self, ids: np.ndarray, state: np.ndarray, memory: Memory, step: Step
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the input of the softmax [T, B, m], the states, and the attention weights [T, B, S].
 
         ids  int32 [T, B], the previous words; -1: the zero vector        state  [B, n]
@@ -60,13 +65,13 @@ class Translation:
         q = self.drop_out.forward(self.readout.forward(states, y, contexts, step), step)
         return q, states, weights
 
-    def forward(self, source, step):
+    def forward(self, source: np.ndarray, step: Step) -> np.ndarray:
         """Return the input of the softmax for each target word in Step.ids, from the words before it."""
         memory = self.encode(source, step)
         previous = np.concatenate([np.full_like(step.ids[:1], -1), step.ids[:-1]])
         return self.decode(previous, self.decoder.start(memory, step), memory, step)[0]
 
-    def train(self, source, step):
+    def train(self, source: np.ndarray, step: Step) -> np.ndarray:
         """Compute the gradient of a batch; returns nats [T, B]."""
         nats, dq = self.output.loss(self.forward(source, step), step)
         ds, dy, dk = self.readout.backward(self.drop_out.backward(dq))

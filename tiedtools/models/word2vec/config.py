@@ -2,10 +2,11 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.processor import available_cores
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Range, Reading, setting, with_reading
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, Reading, setting, with_reading
 
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
@@ -100,7 +101,7 @@ class Config(Checked):
     )
     skip_input: bool | None = setting(None, "Never predict a word from itself, or allow it.  [default: never if tied]")
     exact: bool = setting(False, "Draw separate negatives per target, as in word2vec.c; slower.")
-    shared_negatives: tuple | None = setting(
+    shared_negatives: tuple | None = setting(  # type: ignore[type-arg]  # values are checked by it
         None,
         "Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES negative"
         " samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]",
@@ -120,7 +121,7 @@ class Config(Checked):
 
     dtype = "float32"  # of all parameters
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         pmi = self.tying == "signs" if self.fit_pmi is None else self.fit_pmi
         defaults = dict(
             fit_pmi=pmi,
@@ -140,16 +141,16 @@ class Config(Checked):
         super().__post_init__()
 
     @property
-    def cbow(self):
+    def cbow(self) -> bool:
         """Whether the architecture is CBOW."""
         return self.architecture == "cbow"
 
     @property
-    def negations(self):
+    def negations(self) -> int:
         """Number of leading dimensions of the input that are negated."""
         return round(self.negated * self.size) if self.tying == "signs" else 0
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
         yield (
@@ -217,7 +218,7 @@ class Continuation(Checked):
         choices=(None, "in", "out", "old"),
     )
 
-    def mistakes(self):
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
         for name in "grow", "freeze":
             yield (
@@ -226,7 +227,7 @@ class Continuation(Checked):
             )
 
 
-def is_between(least, n, most):
+def is_between(least: float, n: int, most: float) -> bool:
     """Return whether n is an integer from `least` to `most`."""
     return isinstance(n, int) and least <= n <= most
 

@@ -49,7 +49,8 @@ def settings_of_source(path: str) -> dict[str, Any]:
     if modelfile.is_model(path) and not modelfile.is_rnnlm(path):
         header, _ = modelfile.read(path, {"header"})
         if header.get("kind") == Word2Vec.kind:
-            return {name: header["config"][name] for name in KEPT if header["config"].get(name) is not None}
+            stored = header["config"] | dict(tokenize=(header.get("settings") or {}).get("tokenize"))
+            return {name: stored[name] for name in (*KEPT, "tokenize") if stored.get(name) is not None}
     return read_source(path).settings
 
 

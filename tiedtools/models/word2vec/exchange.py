@@ -12,7 +12,10 @@ import numpy as np
 
 from tiedtools.kernels.base.arrays import aligned, imagining, line_up
 from tiedtools.kernels.word2vec import exchange
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.parallel.ranks import Ranks
+from tiedtools.text.vocab import Vocab
 
 BLOCK = 1 << 13  # rows summed together
 FREQUENT = 1 << 10  # most frequent rows, in each exchange; every second exchange has twice as many, and so on
@@ -30,14 +33,14 @@ class SharedMatrix:
     since  number of the token of the whole run up to which each row was exchanged; int64 [rows]
     """
 
-    def __init__(self, values, rates, now):
+    def __init__(self, values: np.ndarray, rates: np.ndarray, now: int) -> None:
         self.values, self.rates = values, rates
         self.base = aligned(*values.shape)
         self.base[:] = values
         self.since = np.full(len(values), now)
 
 
-def shared_matrices(model, thresholds, lr_factor, now):
+def shared_matrices(model: Word2Vec, thresholds: np.ndarray, lr_factor: float, now: int) -> list[SharedMatrix]:
     """Return the SharedMatrix objects of a Word2Vec; see Exchange."""
     emb_in, emb_out, proj = model.padded
     config, counts, V = model.config, model.vocab.counts, len(model.vocab)
@@ -53,7 +56,7 @@ def shared_matrices(model, thresholds, lr_factor, now):
     return matrices
 
 
-def memory(vocab, config):
+def memory(vocab: Vocab, config: Config) -> int:
     """Return the bytes that an Exchange needs for a model."""
     with imagining() as sizes:
         Word2Vec(vocab, config, drawn=False)
@@ -73,7 +76,10 @@ class Exchange:
     sent        bytes summed by this rank
     """
 
-    def __init__(self, model, thresholds, ranks, lr_factor=1.0, half=False, delay=0.0, now=0):
+    def __init__(
+        self, model: Word2Vec, thresholds: np.ndarray, ranks: Ranks, lr_factor: float = 1.0, half: bool = False,
+        delay: float = 0.0, now: int = 0,
+    ) -> None:  # fmt: skip
         self.matrices, self.ranks, self.delay = shared_matrices(model, thresholds, lr_factor, now), ranks, delay
         width = model.padded[0].shape[1]
         rows = min(BLOCK, max(len(matrix.values) for matrix in self.matrices))
@@ -85,11 +91,11 @@ class Exchange:
         self.flags = self.sent = self.count = 0
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         """Whether an exchange is under way."""
         return bool(self.pending)
 
-    def start(self, flag, now, everything=False):
+    def start(self, flag: bool, now: int, everything: bool = False) -> None:
         """Start an exchange of the most frequent rows, or of all.
 
         flag  0 or 1; the sum over all ranks is in `flags` when the exchange is complete
@@ -106,18 +112,18 @@ class Exchange:
         ]
         self.send()
 
-    def views(self, buffer):
+    def views(self, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return views of a buffer for the first pending block: changes [rows, P], ranks [rows], flags [1]."""
         matrix, first, last = self.pending[0]
         rows, width = last - first, matrix.values.shape[1]
         n = rows * width
         return buffer[:n].reshape(rows, width), buffer[n : n + rows], buffer[n + rows : n + rows + 1]
 
-    def sent_size(self):
+    def sent_size(self) -> int:
         """Return the number of elements to send for the first pending block, rounded up to an even number."""
         return (sum(view.size for view in self.views(self.changes)) + 1) // 2 * 2
 
-    def send(self):
+    def send(self) -> None:
         """Start the sum of the first pending block."""
         matrix, first, last = self.pending[0]
         changes, ranks, flag = self.views(self.changes)
@@ -133,7 +139,7 @@ class Exchange:
             self.complete = self.ranks.start_sum(self.total[:size], message)
         self.sent += message.nbytes
 
-    def poll(self):
+    def poll(self) -> bool:
         """Apply each complete sum, and start the next. Returns whether the exchange has just been completed."""
         while self.pending and self.complete():
             if len(self.pending) == 1 and time.monotonic() < self.due:
@@ -145,7 +151,7 @@ class Exchange:
             self.send()
         return False
 
-    def receive(self):
+    def receive(self) -> None:
         matrix, first, last = self.pending[0]
         (changes, _, _), (total, ranks, flags) = self.views(self.changes), self.views(self.total)
         if self.narrow:
@@ -159,7 +165,7 @@ class Exchange:
         self.flags = int(flags[0])
         del self.pending[0]
 
-    def restore(self):
+    def restore(self) -> None:
         """Set the matrices to their values after the last exchange; if it had all rows, all ranks are then equal."""
         for matrix in self.matrices:
             matrix.values[:] = matrix.base

@@ -3,18 +3,25 @@
 import contextlib
 import dataclasses
 import tempfile
+from collections.abc import Callable
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import imagining
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import FIGURES, Run
 from tiedtools.runs import checkpoints
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.checkpoints import Checkpoint
+from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
 from tiedtools.text.documents import draw, rearranged
+from tiedtools.text.encoding import EncodedText
+from tiedtools.text.vocab import Vocab
 from tiedtools.training import hogwild
 from tiedtools.vectors.alignment import rotation
 from tiedtools.vectors.norms import unit
@@ -34,9 +41,9 @@ class TrainedRuns(Runs):
     """
 
     kind = "word2vec"
-    reference = None  # vectors to which those of each run are aligned, float32 [V, E]
+    reference: np.ndarray | None = None  # vectors to which those of each run are aligned, float32 [V, E]
 
-    def __init__(self, vocab, config, resampling, which):
+    def __init__(self, vocab: Vocab, config: Config, resampling: Any, which: str) -> None:
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
         W = self.W = min(WHOLE, R) if resampling.resample == "documents" and R > 1 else 0
         temporary = tempfile.TemporaryFile(prefix="tiedtools-")
@@ -49,18 +56,18 @@ class TrainedRuns(Runs):
         self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
     @property
-    def n_params(self):
+    def n_params(self) -> int:
         """Number of parameters of one model."""
         with imagining():
             return Word2Vec(self.vocab, self.config, drawn=False).n_params
 
-    def configuration(self, run):
+    def configuration(self, run: int) -> Config:
         """Return the Config of a run, counted from 0; with fewer runs than threads, it has several threads."""
         threads, R = max(1, self.config.threads // len(self)), len(self)
         seed = self.training["seeds"][run - self.W] if run >= self.W else (self.config.seed + R + run) % 2**32
         return dataclasses.replace(self.config, threads=threads, seed=seed)
 
-    def record(self, run, model, text):
+    def record(self, run: int, model: Word2Vec, text: EncodedText) -> None:
         """Store the vectors of a run, counted from 0, from its Word2Vec and the text it was trained on."""
         vectors, counts = model.vectors(self.which).matrix, model.vocab.counts
         counts = counts if text.counts is None else text.counts
@@ -71,11 +78,11 @@ class TrainedRuns(Runs):
             raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
         self.every[run], self.every_present[run], self.finished[run] = vectors, counts, True
 
-    def vectors(self, which="in"):
+    def vectors(self, which: str = "in") -> NoReturn:
         """Raise TiedtoolsError: there are several vectors of each word."""
         raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
 
-    def save(self, file):
+    def save(self, file: BinaryIO) -> None:
         done = np.flatnonzero(self.finished[self.W :])
         seeds = [self.training["seeds"][k] for k in done]
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
@@ -87,13 +94,13 @@ class TrainedRuns(Runs):
 class OneOfMany(Progress):
     """Progress of one run, as tokens of the whole text, for the Progress of all."""
 
-    def __init__(self, scale):
+    def __init__(self, scale: float) -> None:
         self.scale, self.done, self.loss, self.lr, self.figures = scale, 0.0, 0.0, 0.0, {}
 
-    def update(self, done, loss, lr):
+    def update(self, done: int, loss: float, lr: float) -> None:
         self.done, self.loss, self.lr = done * self.scale, loss, lr
 
-    def epoch(self, **figures):
+    def epoch(self, **figures: Any) -> None:
         self.figures = figures
 
 
@@ -109,12 +116,15 @@ class ManyRuns(Session):
     Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
-    def __init__(self, model, text, bounds, checkpoint=None, minutes=0.0, resume=False, prepare=lambda model: model):
+    def __init__(
+        self, model: TrainedRuns, text: EncodedText, bounds: np.ndarray, checkpoint: str | None = None,
+        minutes: float = 0.0, resume: bool = False, prepare: Callable[[Word2Vec], Word2Vec] = lambda model: model,
+    ) -> None:  # fmt: skip
         super().__init__(model)
         self.prepare = prepare
         self.text, self.bounds, self.ids = text, bounds, text.ids
-        self.runs: list = [OneOfMany(1.0) for _ in model.finished]
-        self.sessions: dict = {}  # thread -> the Run that it is training
+        self.runs: list[Any] = [OneOfMany(1.0) for _ in model.finished]
+        self.sessions: dict[int, Run] = {}  # thread -> the Run that it is training
         self.stopping = False
         if checkpoint is not None:
             options = dict(
@@ -126,7 +136,7 @@ class ManyRuns(Session):
             if resume:
                 self.load(self.checkpoint)
 
-    def go(self, progress=None):
+    def go(self, progress: Listener | None = None) -> None:
         self.progress = progress or self.progress
         model, each = self.model, self.model.config.epochs * self.text.size
         for k in np.flatnonzero(model.finished):
@@ -144,7 +154,7 @@ class ManyRuns(Session):
                 if self.checkpoint:
                     self.checkpoint.attempt(*self.contents())
 
-    def work(self, thread, k):
+    def work(self, thread: int, k: int) -> None:
         """Train run k, counted from 0."""
         model, text = self.model, self.text
         if (order := self.order(k)) is not None:
@@ -158,26 +168,26 @@ class ManyRuns(Session):
         if not self.stopping:
             model.record(k, session.model, text)
 
-    def order(self, k):
+    def order(self, k: int) -> np.ndarray | None:
         """Return the documents of run k, counted from 0, in order; None: the text as it is."""
         model, way, documents = self.model, self.model.resampling.resample, len(self.bounds) - 1
         if way == "none" or k < model.W:
             return None
         return draw(way, documents, np.random.default_rng([model.config.seed, k - model.W]))
 
-    def ask_to_stop(self):
+    def ask_to_stop(self) -> None:
         self.stopping = True
         for session in list(self.sessions.values()):
             session.ask_to_stop()
 
-    def tick(self):
+    def tick(self) -> None:
         """Report progress, and write a checkpoint if one is due."""
         interrupts.check()
         self.report()
         if self.checkpoint and self.checkpoint.due:
             self.checkpoint.attempt(*self.contents())
 
-    def report(self):
+    def report(self) -> None:
         """Report progress, and the figures of runs that have finished since the last report."""
         under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done] or self.runs
         loss, lr = (float(np.mean([getattr(run, name) for run in under_way])) for name in ("loss", "lr"))
@@ -189,31 +199,31 @@ class ManyRuns(Session):
                 self.progress.epoch(**self.history[-1])
 
     @property
-    def done(self):
+    def done(self) -> int:
         """Number of finished runs."""
         return int(self.model.finished.sum())
 
     @property
-    def figures(self):
+    def figures(self) -> dict[str, Any]:
         return dict(runs=self.done, documents=len(self.bounds) - 1)
 
     @property
-    def standing(self):
+    def standing(self) -> str:
         return self.reached
 
     @property
-    def reached(self):
+    def reached(self) -> str:
         return f"after {self.done:,} of {len(self.runs):,} runs"
 
-    def worthwhile(self, stopped=None):
+    def worthwhile(self, stopped: BaseException | None = None) -> bool:
         return bool(self.model.finished[self.model.W :].any())
 
-    def contents(self):
+    def contents(self) -> tuple[dict[str, Any], Arrays]:
         done = np.flatnonzero(self.model.finished)
         progress = dict(done=done.tolist(), history=self.history, elapsed=self.seconds)
         return progress, dict(matrix=self.model.every[done], present=self.model.every_present[done])
 
-    def check(self, progress, arrays):
+    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         types = dict(done=list, history=list, elapsed=float)
         done, (_, V, E) = progress["done"], self.model.every.shape
         checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
@@ -224,7 +234,7 @@ class ManyRuns(Session):
         if any(len(arrays[name]) != len(done) for name in like):
             raise ValueError("inconsistent number of runs")
 
-    def load(self, checkpoint):
+    def load(self, checkpoint: Checkpoint) -> None:
         progress, arrays = checkpoint.read(self.check)
         for place, k in enumerate(progress["done"]):
             if k < len(self.runs):
@@ -234,7 +244,7 @@ class ManyRuns(Session):
         self.history = [figures for figures in progress["history"] if figures["run"] <= len(self.runs)]
 
 
-def documents_of(text, marks, way):
+def documents_of(text: EncodedText, marks: Any, way: str) -> np.ndarray:
     """Return the bounds of the documents of an EncodedText. Raises TiedtoolsError if there are too few to resample."""
     if way == "none":
         return np.array([0, text.size])

@@ -5,16 +5,19 @@ import math
 import tempfile
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.files import modelfile
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import aligned, imagining
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.models.word2vec import tables, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.run import Run
+from tiedtools.runs.progress import Listener
 from tiedtools.runs.trainer import refuse_twice
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
@@ -23,7 +26,7 @@ from tiedtools.vectors.vectors import Vectors
 INIT_ROWS = 4096  # rows initialized at a time
 
 
-def require_vectors(config, which):
+def require_vectors(config: Config, which: str) -> None:
     """Raise Contradiction unless the vectors `which` are worth writing; see Word2Vec.vectors."""
     if which != "in" and not config.negative:
         raise Contradiction(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
@@ -35,7 +38,7 @@ def require_vectors(config, which):
         )
 
 
-def resolved(config):
+def resolved(config: Config) -> Config:
     """Return the configuration with None replaced by the precision that is fast on this CPU."""
     fast = "bfloat16" if FAST_BFLOAT16 else "float32"
     return config if config.precision else dataclasses.replace(config, precision=fast)
@@ -55,9 +58,9 @@ class Word2Vec(modelfile.Stored):
     kind = "word2vec"
     KERNELS = 35
     frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
-    continued: Mapping = MappingProxyType({})  # settings of continued training
+    continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
 
-    def __init__(self, vocab, config, drawn=True):
+    def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
         config = resolved(config)
         self.vocab, self.config = vocab, config
@@ -71,7 +74,7 @@ class Word2Vec(modelfile.Stored):
         if drawn:
             self.draw()
 
-    def draw(self):
+    def draw(self) -> None:
         rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
         for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
             rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
@@ -79,7 +82,7 @@ class Word2Vec(modelfile.Stored):
             self.proj[:] = self.initial_proj(rng)
 
     @classmethod
-    def warm_up(cls, config):
+    def warm_up(cls, config: Config) -> None:
         """Compile the kernels with a small model, so that later memory checks include the memory compilation takes."""
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(bytes(4))
@@ -88,13 +91,13 @@ class Word2Vec(modelfile.Stored):
             Run(small, EncodedText(small.vocab, file, 1, 1)).compile()
 
     @classmethod
-    def memory(cls, vocab, config):
+    def memory(cls, vocab: Vocab, config: Config) -> int:
         """Return the bytes needed for a model and its training."""
         with imagining() as sizes:
             workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
         return sum(sizes) + tables.memory(len(vocab), config)
 
-    def initial_proj(self, rng):
+    def initial_proj(self, rng: np.random.Generator) -> np.ndarray:
         m, start = self.config.size, self.config.init_linear
         if start == "identity":
             return np.eye(m)
@@ -103,22 +106,22 @@ class Word2Vec(modelfile.Stored):
         return rng.uniform(-1, 1, (m, m)) / np.sqrt(m)
 
     @property
-    def uniform_loss(self):
+    def uniform_loss(self) -> float:
         """Loss of one prediction, in nats, if all vectors are 0; a Huffman path counts as a path in a balanced tree."""
-        c = self.config
+        c: Any = self.config
         sampling = math.log1p(math.exp(-c.shift)) + c.negative * math.log1p(math.exp(c.shift))
         return sampling * (c.negative > 0) + math.log(len(self.vocab)) * c.hs
 
     @property
-    def tied(self):
+    def tied(self) -> bool:
         return self.config.tying != "untied"
 
     @property
-    def n_params(self):
+    def n_params(self) -> int:
         """Number of trained parameters; a shared matrix counts once."""
         return self.emb_in.size + self.proj.size + (0 if self.tied else self.emb_out.size)
 
-    def vectors(self, which="in"):
+    def vectors(self, which: str = "in") -> Vectors:
         """Return the word Vectors to write.
 
         which  "in": emb_in; "out": the words' rows of emb_out; "sum" or "concat": their sum or concatenation, of
@@ -133,14 +136,14 @@ class Word2Vec(modelfile.Stored):
         return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
 
     @property
-    def linear(self):
+    def linear(self) -> np.ndarray | None:
         """L or the diagonal matrix of signs, float32 [m, m]; None without one."""
         if self.config.negations:
             return np.diag(np.where(np.arange(self.config.size) < self.config.negations, -1, 1).astype(np.float32))
         return self.proj if self.proj.size else None
 
     @property
-    def arrays(self):
+    def arrays(self) -> Arrays:
         """Dict of all parameters by name; a shared matrix appears once."""
         arrays = dict(emb_in=self.emb_in)
         if not self.tied:
@@ -149,7 +152,7 @@ class Word2Vec(modelfile.Stored):
             arrays["proj"] = self.proj
         return arrays
 
-    def save(self, file):
+    def save(self, file: BinaryIO) -> None:
         """Write all parameters, the vocabulary, and the configuration as a model file."""
         arrays = dict(self.arrays, counts=self.vocab.counts)
         if self.linear is not None:
@@ -157,7 +160,7 @@ class Word2Vec(modelfile.Stored):
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
 
     @classmethod
-    def of_file(cls, config, words, arrays):
+    def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Word2Vec":
         """See Stored."""
         if config["shared_negatives"] is not None:
             config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
@@ -165,7 +168,7 @@ class Word2Vec(modelfile.Stored):
         return cls.of(vocab, modelfile.configured(Config, config), arrays)
 
     @classmethod
-    def of(cls, vocab, config, arrays):
+    def of(cls, vocab: Vocab, config: Config, arrays: Arrays) -> "Word2Vec":
         """Return the model with the parameters `arrays`, by name. Raises KeyError or ValueError if they do not fit."""
         with imagining():  # a false size must not allocate memory
             shapes = {name: array.shape for name, array in cls(vocab, config, drawn=False).arrays.items()}
@@ -179,9 +182,9 @@ class Word2Vec(modelfile.Stored):
             array[:] = arrays[name]
         return model
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self).of, (self.vocab, self.config, self.arrays), {"settings": self.settings}
 
-    def train(self, text, progress=None):
+    def train(self, text: EncodedText, progress: Listener | None = None) -> None:
         """Train for config.epochs epochs on an EncodedText, reporting to a Progress. Raises as Run.go."""
         Run(self, text).go(progress)

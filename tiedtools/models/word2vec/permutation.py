@@ -1,12 +1,15 @@
 """Training for a permutation test: documents are exchanged between two texts at random, and models trained on both."""
 
+from typing import Any
+
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.models.word2vec.config import Resampling
-from tiedtools.models.word2vec.manyruns import ManyRuns, documents_of
+from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
+from tiedtools.text.encoding import EncodedText
 
 
 class PermutedRuns(ManyRuns):
@@ -18,7 +21,7 @@ class PermutedRuns(ManyRuns):
 
     first: int  # number of documents of the first text
 
-    def order(self, k):
+    def order(self, k: int) -> np.ndarray:
         permutation, side = divmod(k, 2)
         rng, documents = np.random.default_rng([self.model.config.seed, permutation]), len(self.bounds) - 1
         if permutation:
@@ -29,16 +32,18 @@ class PermutedRuns(ManyRuns):
 class PermutationTrainer(Word2VecTrainer):
     """Trains the models of a permutation test of two texts; `model` is then a TrainedRuns, see PermutedRuns."""
 
-    def __init__(self, config, texts, *files, permutations, document, **options):
+    def __init__(
+        self, config: Config, texts: list[Any], *files: Any, permutations: int, document: str, **options: Any
+    ) -> None:
         resampling = Resampling(2 * (permutations + 1), "shuffle", document)
         super().__init__(config, texts, *files, resampling=resampling, **options)
 
-    def make(self, text):
+    def make(self, text: EncodedText) -> TrainedRuns:
         model = super().make(text)
         model.training["seeds"] = [(self.config.seed + k // 2) % 2**32 for k in range(len(model))]
         return model
 
-    def begin(self, model, text, resume):
+    def begin(self, model: TrainedRuns, text: EncodedText, resume: bool) -> PermutedRuns:
         bounds = documents_of(text, self.marks, "shuffle")
         files = self.files.checkpoint, self.files.checkpoint_minutes, resume
         after_first = np.flatnonzero(text.ids == 0)[self.marks.files[0] - 1] + 1

@@ -4,15 +4,22 @@ import itertools
 import math
 import os
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
+from tiedtools.files.modelfile import Arrays
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
+from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import FIGURES, Run
+from tiedtools.parallel.ranks import Ranks
 from tiedtools.runs import checkpoints
+from tiedtools.runs.checkpoints import Checkpoint
+from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
 
 POLL = 0.002  # seconds between two checks for a due exchange
@@ -23,7 +30,7 @@ POSITION = dict(positions=list, history=list, elapsed=float)
 EXCHANGE_WORDS = 1_200_000  # see `default_period`
 
 
-def default_period(ranks, words):
+def default_period(ranks: int, words: float) -> float:
     """Return the words of all ranks between two exchanges, for a run of `words` words in all epochs.
 
     With more ranks, each trains from older parameters; in a longer run, their age matters less.
@@ -31,7 +38,7 @@ def default_period(ranks, words):
     return EXCHANGE_WORDS / max(1, ranks - 1) * math.sqrt(max(1, words / 75e6))
 
 
-def lr_factor(ranks, config):
+def lr_factor(ranks: int, config: Config) -> float:
     """Return the factor of the learning rate on several ranks: see docs/mpi.md."""
     return ranks ** (1 / 6 if config.cbow and (config.fit_pmi or config.tying == "linear") else 1 / 2)
 
@@ -50,9 +57,9 @@ class RanksRun(Run):
     """
 
     def __init__(
-        self, model, text, ranks, checkpoint=None, minutes=0.0, resume=False, valid=None, words=None,
-        precision="float32",
-    ):  # fmt: skip
+        self, model: Word2Vec, text: EncodedText, ranks: Ranks, checkpoint: str | None = None, minutes: float = 0.0,
+        resume: bool = False, valid: EncodedText | None = None, words: int | None = None, precision: str = "float32",
+    ) -> None:  # fmt: skip
         self.ranks, config = ranks, model.config
         self.factor = lr_factor(ranks.size, config)
         self.earlier = np.zeros((config.epochs, 3))  # nats, predictions, and tokens of all ranks before resuming
@@ -77,39 +84,39 @@ class RanksRun(Run):
         self.failed: str | None = None
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
 
-    def identity(self):
+    def identity(self) -> dict[str, Any]:
         """Return the values that must match to resume a checkpoint; no rank has the whole text, only its length."""
         return checkpoints.identity({**self.options(), "mpi": True, "words": self.words_of_all})
 
-    def seed(self, job):
+    def seed(self, job: int) -> np.uint64:
         return super().seed(job * self.ranks.size + self.ranks.rank)
 
-    def lr(self, done):
+    def lr(self, done: float) -> float:
         return super().lr(done) * self.factor
 
     defers = True
 
     @property
-    def predictions(self):
+    def predictions(self) -> int:
         return self.totals_of_all[:, 1].sum()
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """Number of the epoch, from 0."""
         return len(self.history)
 
     @property
-    def position(self):
+    def position(self) -> float:
         """Fraction of this rank's text that threads have begun to train on in this epoch."""
         pieces = len(self.cuts) - 1
         return self.cuts[min(max(self.next - self.epoch * pieces, 0), pieces)] / self.text.size
 
     @property
-    def done(self):
+    def done(self) -> int:
         """Estimate of the tokens that all ranks have trained on."""
         return int((self.epoch + self.position) * self.words)
 
-    def train(self):
+    def train(self) -> None:
         """Train to the end, with a pause after each epoch and when a rank requests one."""
         self.save_checkpoint()
         while self.epoch < self.model.config.epochs:
@@ -127,7 +134,7 @@ class RanksRun(Run):
             self.synchronize(before)
         self.ranks.part()
 
-    def pieces(self):
+    def pieces(self) -> Iterator[int]:
         end = (self.epoch + 1) * (len(self.cuts) - 1)
         while self.next < end and not self.pausing:
             before = time.monotonic()
@@ -137,7 +144,7 @@ class RanksRun(Run):
             self.next += 1
             yield self.next - 1
 
-    def tick(self):
+    def tick(self) -> None:
         """Continue or start an exchange, or pause: at the end of the epoch or two exchanges after a rank's request."""
         exchange, until = self.exchange, time.monotonic() + POLL
         while not exchange.poll() and exchange.busy and time.monotonic() < until:
@@ -159,15 +166,15 @@ class RanksRun(Run):
         self.progress.update(self.done, nats / max(predictions, 1), self.lr((self.epoch + position) * self.text.size))
 
     @property
-    def wants_pause(self):
+    def wants_pause(self) -> bool:
         return bool(self.failed or interrupts.pending() or self.checkpoint and self.checkpoint.due)
 
     @property
-    def trained(self):
+    def trained(self) -> int:
         """Tokens of all ranks up to this exchange, equal on all of them."""
         return int((self.epoch + self.number / self.periods) * self.words)
 
-    def synchronize(self, since):
+    def synchronize(self, since: float) -> None:
         """Make the parameters of all ranks equal, report a finished epoch, write a checkpoint, and stop if asked.
 
         since  time when this rank began to wait
@@ -197,12 +204,12 @@ class RanksRun(Run):
         for number in itertools.chain(*asked):
             self.stop_all(KeyboardInterrupt(number))
 
-    def stop_all(self, error):
+    def stop_all(self, error: BaseException) -> NoReturn:
         """Raise an error that all ranks raise."""
         self.ranks.part()
         raise error
 
-    def epoch_figures(self):
+    def epoch_figures(self) -> dict[str, Any] | Diverged:
         """Return the figures of the epoch that has ended, or a Diverged."""
         nats, predictions, _ = self.totals_of_all[self.epoch]
         try:
@@ -210,26 +217,26 @@ class RanksRun(Run):
         except Diverged as error:
             return error
 
-    def save_checkpoint(self, attempt=False):
+    def save_checkpoint(self, attempt: bool = False) -> None:
         """Write a checkpoint, on the rank that has one."""
         if self.checkpoint:
             (self.checkpoint.attempt if attempt else self.checkpoint.write)(*self.contents())
 
-    def contents(self):
+    def contents(self) -> tuple[dict[str, Any], Arrays]:
         progress = dict(positions=self.positions, history=self.history, elapsed=self.seconds)
         return progress, dict(self.model.arrays, totals=self.totals_of_all)
 
-    def check(self, progress, arrays):
+    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         checkpoints.check_progress(progress, POSITION, self.model.config.epochs, FIGURES)
         checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.earlier))
         if not progress["positions"] or not all(isinstance(x, float) and 0 <= x <= 1 for x in progress["positions"]):
             raise ValueError("inconsistent positions")
 
-    def load(self, checkpoint):
+    def load(self, checkpoint: Checkpoint) -> None:
         self.loaded = checkpoint.read(self.check)
         self.resume_from(*self.loaded)
 
-    def resume_from(self, progress, arrays):
+    def resume_from(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a checkpoint."""
         self.history, self.elapsed = progress["history"], progress["elapsed"]
         self.totals_of_all = self.earlier = arrays["totals"]
@@ -242,11 +249,11 @@ class RanksRun(Run):
         self.next = self.epoch * (len(self.cuts) - 1) + int(np.searchsorted(self.cuts, round(start * self.text.size)))
 
     @property
-    def standing(self):
+    def standing(self) -> str:
         return f"{self.epoch + self.position:.2f} epochs done"
 
     @property
-    def traffic(self):
+    def traffic(self) -> dict[str, Any]:
         """Figures of the exchanges so far: their number, megabytes sent by all ranks, and share of time waited."""
         waited = sum(self.waits) / self.ranks.size
         return dict(

@@ -2,19 +2,25 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import sampling, w2v
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
 from tiedtools.models.word2vec.workspaces import OwnNegatives, workspaces
 from tiedtools.runs import checkpoints
+from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
+from tiedtools.runs.progress import Listener
 from tiedtools.runs.session import Session
+from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 
@@ -35,7 +41,10 @@ class Run(Session):
     Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
-    def __init__(self, model, text, checkpoint=None, minutes=0.0, resume=False, valid=None):
+    def __init__(
+        self, model: Any, text: EncodedText, checkpoint: str | None = None, minutes: float = 0.0,
+        resume: bool = False, valid: EncodedText | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(model)
         config, self.text = model.config, text
         self.cuts = chunk_bounds(text)
@@ -61,7 +70,7 @@ class Run(Session):
         self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), self.longest_path)
         self.valid = valid and HeldOut(self, valid, chunk_bounds(valid))
 
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Return the options that must match for the run to resume.
 
         The number of threads is omitted unless they run in lockstep: otherwise the result is not reproducible anyway.
@@ -73,11 +82,11 @@ class Run(Session):
             del options[name]
         return options
 
-    def identity(self):
+    def identity(self) -> dict[str, Any]:
         """Return the values that must match for a checkpoint to be resumed."""
         return checkpoints.identity(self.options(), text=self.text.parts())
 
-    def go(self, progress=None):
+    def go(self, progress: Listener | None = None) -> None:
         """Train, reporting to a Progress.
 
         Raises KeyboardInterrupt, with the current parameters; Diverged, with the last checkpoint's parameters; and
@@ -94,16 +103,16 @@ class Run(Session):
             )
 
     @property
-    def defers(self):
+    def defers(self) -> bool:
         """Whether signals wait until the run can save its state and stop."""
         return self.checkpoint is not None
 
     @property
-    def predictions(self):
+    def predictions(self) -> int:
         """Number of predictions so far."""
         return self.totals[:, :, 1].sum()
 
-    def train(self):
+    def train(self) -> None:
         """Train to the end, with a checkpoint after each pause."""
         if self.checkpoint:
             self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
@@ -117,7 +126,7 @@ class Run(Session):
                 self.checkpoint.attempt(*self.contents())
 
     @contextlib.contextmanager
-    def restored(self):
+    def restored(self) -> Iterator[None]:
         """Context manager that restores the last checkpoint, if there is one, when training diverges."""
         try:
             yield
@@ -129,7 +138,7 @@ class Run(Session):
                     self.checkpoint = None
             raise
 
-    def pieces(self):
+    def pieces(self) -> Iterator[int]:
         """Yield jobs in order, to the end of an epoch if there is a validation text, or until `pausing` is set.
 
         A pause takes effect only between rounds of threads in lockstep, so none runs alone.
@@ -143,7 +152,7 @@ class Run(Session):
             self.next += 1
             yield self.next - 1
 
-    def work(self, thread, job):
+    def work(self, thread: int, job: int) -> None:
         """Train on one piece of one epoch. The result depends on the job number, not on the thread.
 
         Threads in lockstep each get one job per round, since no job ends before all have begun. Thread k then does job
@@ -163,20 +172,20 @@ class Run(Session):
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
 
-    def seed(self, job):
+    def seed(self, job: int) -> np.uint64:
         """Return the random seed of a job, uint64."""
         return np.uint64(mix(np.uint64(self.model.config.seed << 32 ^ job)))
 
-    def diverged(self, why):
+    def diverged(self, why: str) -> Diverged:
         rates = "`lr` or `lr_linear`" if self.model.config.tying == "linear" else "`lr`"
         return Diverged(f"training diverged after {self.done / self.words:.2f} epochs: {why}; lower {rates}")
 
-    def lr(self, done):
+    def lr(self, done: float) -> float:
         """Return the learning rate after `done` tokens: as in word2vec.c, or as in gensim with `min_alpha`."""
         initial, final, remaining = self.model.config.lr, self.model.config.min_alpha, 1 - done / (self.total + 1)
         return initial * max(remaining, LOWEST_LR) if final is None else final + (initial - final) * remaining
 
-    def compile(self):
+    def compile(self) -> None:
         """Compile the kernels in this thread, which receives Ctrl-C."""
         with compiling(self.progress, self.model.KERNELS):
             before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
@@ -185,14 +194,14 @@ class Run(Session):
                 space.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
             self.stop[0] = before
 
-    def ask_to_stop(self):
+    def ask_to_stop(self) -> None:
         self.stop[0] = max(self.stop[0], w2v.STOP)
 
     @property
-    def done(self):
+    def done(self) -> int:
         return int(self.totals[:, :, 2].sum())
 
-    def tick(self):
+    def tick(self) -> None:
         """Report progress, and epochs that are done unless validation comes first; pause if a checkpoint is due."""
         if not self.checkpoint:
             interrupts.check()
@@ -206,7 +215,7 @@ class Run(Session):
         if not self.valid:
             self.report_epochs()
 
-    def report_epochs(self):
+    def report_epochs(self) -> None:
         """Report each epoch once when its last piece is done."""
         if self.stop[0] == w2v.NAN:
             return  # the totals include the piece that diverged
@@ -217,7 +226,7 @@ class Run(Session):
             self.history.append(figures)
             self.progress.epoch(**figures)
 
-    def compute_figures(self, nats, predictions, done):
+    def compute_figures(self, nats: float, predictions: int, done: int) -> dict[str, Any]:
         """Return the figures of the epoch that has ended; `done`: tokens of all epochs so far. Raises Diverged."""
         epoch, loss, seconds = len(self.history) + 1, nats / max(predictions, 1), self.seconds
         if loss > (limit := loss_limit(self.model.uniform_loss)):
@@ -234,32 +243,32 @@ class Run(Session):
         return figures | (dict(valid_loss=self.valid.loss()) if self.valid else {})
 
     @property
-    def figures(self):
+    def figures(self) -> dict[str, Any]:
         """Results so far: epochs done, and the losses of the last one; None where unknown."""
         last = self.history[-1] if self.history else dict(loss=None)
         return dict(epochs=len(self.history), **{name: last[name] for name in ("loss", "valid_loss") if name in last})
 
     @property
-    def standing(self):
+    def standing(self) -> str:
         """Where the run resumes, for the log."""
         return f"{self.next:,} of {self.jobs:,} pieces of text done, all epochs together"
 
     @property
-    def reached(self):
+    def reached(self) -> str:
         """Progress so far, for messages."""
         return f"after {self.done / self.words:.4g} of {self.model.config.epochs:,} epochs"
 
-    def worthwhile(self, stopped=None):
+    def worthwhile(self, stopped: BaseException | None = None) -> bool:
         """Return whether the vectors are worth writing: they have been trained and are sane."""
         restored = not isinstance(stopped, Diverged) or self.checkpoint
         return bool(restored) and self.done > 0 and is_sane(*self.model.arrays.values())
 
-    def contents(self):
+    def contents(self) -> tuple[dict[str, Any], Arrays]:
         """Return (progress, arrays) for a checkpoint."""
         progress = dict(next=self.next, history=self.history, elapsed=self.seconds)
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
-    def check(self, progress, arrays):
+    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
         types = dict(next=int, history=list, elapsed=float)
         checkpoints.check_progress(progress, types, self.model.config.epochs, FIGURES)
@@ -270,7 +279,7 @@ class Run(Session):
         if (predictions < 0).any() or (tokens < 0).any() or (tokens > self.text.size).any():
             raise ValueError("inconsistent word counts")
 
-    def load(self, checkpoint):
+    def load(self, checkpoint: Checkpoint) -> None:
         progress, arrays = checkpoint.read(self.check)
         for name, value in progress.items():
             setattr(self, name, value)
@@ -280,7 +289,7 @@ class Run(Session):
             array[:] = arrays[name]
 
 
-def chunk_bounds(text):
+def chunk_bounds(text: EncodedText) -> np.ndarray:
     """Return bounds of pieces of about CHUNK IDs, cut after a line end if one is near; int64 [pieces + 1]."""
     cuts = np.arange(0, text.size, CHUNK)
     near = np.empty(CHUNK // 10, np.int32)
@@ -300,16 +309,16 @@ class HeldOut:
     every call. Losses of different epochs thus differ only by the model, and do not depend on the number of threads.
     """
 
-    def __init__(self, run, text, cuts):
+    def __init__(self, run: Run, text: EncodedText, cuts: np.ndarray) -> None:
         self.run, self.text, self.cuts = run, text, cuts
         config, longest = run.model.config, int(np.diff(cuts).max())
         self.workspaces = [OwnNegatives(config, longest, run.longest_path) for _ in range(config.threads)]
 
-    def loss(self):
+    def loss(self) -> float | None:
         """Return the mean loss in nats per prediction; None without predictions."""
         totals = np.zeros((len(self.cuts) - 1, 2))
 
-        def work(thread, piece):
+        def work(thread: int, piece: int) -> None:
             start, end = self.cuts[piece : piece + 2]
             space, seed = self.workspaces[thread], np.uint64(mix(np.uint64(piece)))
             ids = self.text.read(start, space.ids[: end - start])

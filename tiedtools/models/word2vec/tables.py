@@ -3,9 +3,10 @@
 import numpy as np
 
 from tiedtools.kernels.word2vec import huffman, sampling
+from tiedtools.models.word2vec.config import Config
 
 
-def subsampling_thresholds(counts, sample):
+def subsampling_thresholds(counts: np.ndarray, sample: float) -> np.ndarray:
     """Return the probability of keeping each word in subsampling, times 2**32 - 1; uint32 [V].
 
     As in word2vec.c, sqrt(t/f) + t/f for a word of frequency f and t = sample; Mikolov et al. 2013 have sqrt(t/f).
@@ -16,7 +17,7 @@ def subsampling_thresholds(counts, sample):
     return (np.minimum(np.sqrt(ratio) + ratio, 1) * 0xFFFFFFFF).astype(np.uint32)
 
 
-def memory(V, config):
+def memory(V: int, config: Config) -> int:
     """Return the bytes of these tables for V words, assuming Huffman paths of about 22 nodes.
 
     The 40 bytes are scratch space for building the noise table; untied models free it before they touch emb_out.
@@ -24,7 +25,7 @@ def memory(V, config):
     return V * (12 + 40 * (config.tying != "untied") + 120 * config.hs)
 
 
-def noise_probabilities(counts, exponent):
+def noise_probabilities(counts: np.ndarray, exponent: float) -> np.ndarray:
     """Return P(k) ~ counts[k]**exponent, float64 [V]; 0 for words of count 0.
 
     As in word2vec.c, `</s>` is never drawn; its probability is spread over all other words that occur.
@@ -36,7 +37,7 @@ def noise_probabilities(counts, exponent):
     return p
 
 
-def noise_table(counts, exponent):
+def noise_table(counts: np.ndarray, exponent: float) -> np.ndarray:
     """Return the noise distribution as an alias table, uint32 [V, 2]."""
     table = np.empty((counts.size, 2), np.uint32)
     scratch = np.empty((2, counts.size), np.int64)
@@ -44,7 +45,7 @@ def noise_table(counts, exponent):
     return table
 
 
-def huffman_tree(counts):
+def huffman_tree(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (nodes, codes, starts) of huffman.paths for the words of a vocabulary.
 
     Counts of 0 are replaced by 1: words of count 0 would form a chain, with a path as long as the chain.

@@ -1,18 +1,22 @@
 """Training of word2vec models from text files."""
 
 import dataclasses
-from typing import Any
+from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.files.output import STDOUT
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import Continuation, Resampling
+from tiedtools.models.word2vec.config import Config, Continuation, Resampling
 from tiedtools.models.word2vec.continuing import check, log_start, read_source, start_from
 from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
+from tiedtools.parallel.ranks import Ranks
+from tiedtools.runs.files import Writer
+from tiedtools.runs.progress import EpochLog
+from tiedtools.runs.session import Session
 from tiedtools.runs.trainer import BITS, TYING, Trainer
 from tiedtools.text.documents import Marks
 from tiedtools.text.encoding import EncodedText, encode
@@ -47,12 +51,13 @@ class Word2VecTrainer(Trainer):
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(
-        self, config, *texts_and_files, classes=0, continuation=NEW, align=False, resampling=ONE_RUN, ranks=None,
-        exchange_words=None, exchange_precision="float32", **options,
-    ):  # fmt: skip
+        self, config: Config, *texts_and_files: Any, classes: int = 0, continuation: Continuation = NEW,
+        align: bool = False, resampling: Resampling = ONE_RUN, ranks: Ranks | None = None,
+        exchange_words: int | None = None, exchange_precision: str = "float32", **options: Any,
+    ) -> None:  # fmt: skip
         super().__init__(resolved(config), *texts_and_files, **options)
         self.continuation, self.resampling, self.align = continuation, resampling, align
-        self.ranks, self.exchange = ranks, dict(words=exchange_words, precision=exchange_precision)
+        self.ranks, self.exchange = ranks, dict[str, Any](words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
@@ -67,7 +72,7 @@ class Word2VecTrainer(Trainer):
             if ranks or self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
 
-    def refuse_alone(self):
+    def refuse_alone(self) -> None:
         """Raise Contradiction for settings that only a single run has."""
         files, several = self.files, len(self.texts) > 1
         single = dict(classes=self.classes, save_model=files.save_model, valid=self.reading.get("valid"))
@@ -81,13 +86,13 @@ class Word2VecTrainer(Trainer):
         self.resampling = dataclasses.replace(self.resampling, document=document)
         self.marks = Marks(document)
 
-    def read(self):
-        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.reading
+    def read(self) -> tuple[EncodedText, dict[str, int]]:
+        r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.raw_reading()
         choice = r["min_count"], r["max_vocab"]
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(share, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
+        text = encode(self.raw(share), *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
@@ -108,7 +113,7 @@ class Word2VecTrainer(Trainer):
             tokens["valid"] = self.valid.tokens_read
         return text, tokens
 
-    def make(self, text):
+    def make(self, text: EncodedText) -> Any:
         if self.resampling.runs:
             model = TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
             if self.align:
@@ -118,13 +123,13 @@ class Word2VecTrainer(Trainer):
             log_start(self.source, text)
         return self.prepared(super().make(text))
 
-    def prepared(self, model):
+    def prepared(self, model: Word2Vec) -> Word2Vec:
         """Return a new model with the parameters that training continues from, if any."""
         if self.source:
             start_from(model, self.source, self.continuation)
         return model
 
-    def named(self, model):
+    def named(self, model: Any) -> str:
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
@@ -132,7 +137,7 @@ class Word2VecTrainer(Trainer):
         runs = f", {self.resampling.runs:,} runs" if self.resampling.runs else ""
         return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ranks}{runs}"
 
-    def begin(self, model, text, resume):
+    def begin(self, model: Any, text: EncodedText, resume: bool) -> Session:
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
             log.info(
                 "few words, many negatives, wide windows, large batches, or a high rate:"
@@ -148,25 +153,25 @@ class Word2VecTrainer(Trainer):
         common = *files, self.valid
         return RanksRun(model, text, self.ranks, *common, **self.exchange) if self.ranks else Run(model, text, *common)
 
-    def run(self, progress, resume):
+    def run(self, progress: EpochLog, resume: bool) -> Any:
         return super().run(progress, self.ranks.broadcast(resume) if self.ranks else resume)
 
-    def memory(self, text):
+    def memory(self, text: EncodedText) -> int:
         if self.resampling.runs:
             one = self.Model.memory(text.vocab, dataclasses.replace(self.config, threads=1))
             return min(self.config.threads, self.resampling.runs) * one + 4 * text.size
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
 
-    def sizes(self, model):
+    def sizes(self, model: Any) -> dict[Any, int]:
         return {self.files.output: model.matrix.nbytes} if self.resampling.runs else super().sizes(model)
 
-    def writers(self, model):
+    def writers(self, model: Any) -> dict[str, Writer]:
         return {"output": model.save} if self.resampling.runs else super().writers(model)
 
-    def finish(self, run):
+    def finish(self, run: Any) -> dict[str, Any]:
         return run.traffic if self.ranks else {}
 
-    def write_vectors(self, file, model):
+    def write_vectors(self, file: BinaryIO, model: Any) -> None:
         if not self.classes:
             super().write_vectors(file, model)
             return

@@ -1,5 +1,7 @@
 """Workspaces of the threads that train word2vec: each has a kernel, scratch arrays, and a piece of text."""
 
+from typing import Any
+
 import numpy as np
 
 from tiedtools.kernels.base.arrays import aligned, lines
@@ -18,7 +20,9 @@ from tiedtools.kernels.word2vec.w2vtypes import (
     Text,
     Tree,
 )
+from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import noise_probabilities
+from tiedtools.text.vocab import Vocab
 
 ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
 BATCH = 128  # centers with separate negatives per product with L
@@ -26,7 +30,7 @@ NONE_FROZEN = np.zeros(0, np.uint8)
 WIDE = 64  # window size above which the band of a run would be mostly empty
 
 
-def rules(c):
+def rules(c: Any) -> Rules:
     """Return the Rules of the kernels for a Config."""
     return Rules(
         c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
@@ -34,7 +38,7 @@ def rules(c):
     )  # fmt: skip
 
 
-def workspaces(model, longest, path):
+def workspaces(model: Any, longest: int, path: int) -> list[Any]:
     """Return a Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
 
     path  largest number of inner nodes on a path of the Huffman tree; 0 without a tree
@@ -49,7 +53,7 @@ def workspaces(model, longest, path):
     return [SharedNegatives(config, longest, common, t) for t in range(config.threads)]
 
 
-def own_negatives(vocab, config):
+def own_negatives(vocab: Vocab, config: Config) -> bool:
     """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
     top = noise_probabilities(vocab.counts, config.ns_exponent).max()
     strips, *_ = layout(config, top)
@@ -58,7 +62,7 @@ def own_negatives(vocab, config):
     return config.exact or unstable and not in_step
 
 
-def layout(config, top=0.0):
+def layout(config: Any, top: float = 0.0) -> tuple[int, int, int]:
     """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
     Training is faster when more centers share more negatives. Models tied without a negative shift need more negatives
@@ -81,13 +85,13 @@ def layout(config, top=0.0):
     return strips, run, rounded(ratio * config.negative * run / longest)
 
 
-def push(config, top, centers):
+def push(config: Any, top: float, centers: int) -> float:
     """Return the shift of the most frequent negative by `centers` in one step, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else 2 * config.window if config.fixed_window else config.window + 1
     return centers * top * config.negative * targets * config.lr
 
 
-def rounded(n):
+def rounded(n: float) -> int:
     """Return the smallest multiple of ROWS that is at least n."""
     return -int(-n // ROWS) * ROWS
 
@@ -95,20 +99,20 @@ def rounded(n):
 class Workspace:
     """Scratch arrays of one thread for its piece of text, and the kernel it runs."""
 
-    def __init__(self, config, longest):
+    def __init__(self, config: Config, longest: int) -> None:
         self.config, self.ids = config, np.empty(longest, np.int32)
         self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
-    def options(self, lr, seed):
+    def options(self, lr: float, seed: np.uint64) -> tuple[Any, ...]:
         """Return the last arguments, which are common to both kernels."""
-        c = self.config
+        c: Any = self.config
         return rules(c), lr, lr * c.lr_linear, np.uint64(mix(seed))
 
 
 class OwnNegatives(Workspace):
     """Workspace of w2v.train, with separate negatives per target."""
 
-    def __init__(self, config, longest, path):
+    def __init__(self, config: Config, longest: int, path: int) -> None:
         super().__init__(config, longest)
         linear = config.tying == "linear"
         # Without L, each center sees the update of the previous one, as in word2vec.c.
@@ -119,7 +123,7 @@ class OwnNegatives(Workspace):
         rows = np.zeros(path + 1 + config.negative, np.int32)
         self.space = ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
-    def train(self, run, totals, n, lr, seed):
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         matrices, tree = Matrices(*run.model.padded, *run.model.frozen), Tree._make([*run.tree, run.model.first_node])
         arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*arrays, n, *self.options(lr, seed))
@@ -128,7 +132,7 @@ class OwnNegatives(Workspace):
 class Common:
     """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters."""
 
-    def __init__(self, model, layout, threads):
+    def __init__(self, model: Any, layout: tuple[int, int, int], threads: int) -> None:
         strips, run, negatives = self.layout = layout
         batch, span = strips * run, strips * (run + rounded(2 * model.config.window))
         emb_in, emb_out, proj = model.padded
@@ -151,7 +155,7 @@ class Common:
         self.racing = model.config.threads if threads == 1 else 1
 
 
-def store(matrix, threads, most, frozen=NONE_FROZEN):
+def store(matrix: np.ndarray, threads: int, most: int, frozen: np.ndarray = NONE_FROZEN) -> tuple[Any, ...]:
     """Return a store as described in kernels/word2vec/store.py, for at most `most` changes per round."""
     if threads == 1:
         return matrix, None, frozen
@@ -166,7 +170,7 @@ def store(matrix, threads, most, frozen=NONE_FROZEN):
 class SharedNegatives(Workspace):
     """Workspace of w2vtiles.train, with negatives shared by the centers of a run."""
 
-    def __init__(self, config, longest, common, thread):
+    def __init__(self, config: Config, longest: int, common: Common, thread: int) -> None:
         super().__init__(config, longest)
         strips, length, negatives = common.layout
         batch, span = strips * length, length + rounded(2 * config.window)
@@ -194,7 +198,7 @@ class SharedNegatives(Workspace):
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
         self.space = SharedSpace._make([*vectors, *floats, *ids, lines(strips, np.int64)])
 
-    def train(self, run, totals, n, lr, seed):
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         common = self.common
         w2vtiles.train(
             common.stores, self.linear, self.targets, common.in_step, totals, run.stop, self.space, self.thread,

@@ -12,6 +12,7 @@ The gradient stops at the first state of the window (truncated BPTT). To add a c
 """
 
 import importlib
+from typing import Any
 
 CELLS = {  # name -> module:class
     "lstm": "tiedtools.network.cells.lstm:LSTM",
@@ -20,7 +21,7 @@ CELLS = {  # name -> module:class
 }
 
 
-def cell(name):
+def cell(name: str) -> Any:
     """Return the class of the cell `name`."""
     module, _, kind = CELLS[name].partition(":")
     return getattr(importlib.import_module(module), kind)

@@ -1,5 +1,6 @@
 """The LSTM cell."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,12 @@ from tiedtools.kernels.base.tiles import VECTOR, WIDE
 from tiedtools.kernels.cells import lstm, recurrence
 from tiedtools.kernels.cells.recurrence import Backward, Forward, Gradients, Masked, Weights
 from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Params
+from tiedtools.network.start import Start
+from tiedtools.network.step import State, Step
 
 
-def even(n):
+def even(n: int) -> int:
     """Round n up to an even number."""
     return n + n % 2
 
@@ -31,7 +35,10 @@ class LSTM:
     kernel: Any = lstm
     states: Any = lstm.LstmStates
 
-    def __init__(self, params, name, m, n, start, masks=(None, None), drop_weights=None):
+    def __init__(
+        self, params: Params, name: str, m: int, n: int, start: Start, masks: tuple[Any, Any] = (None, None),
+        drop_weights: Any = None,
+    ) -> None:  # fmt: skip
         """drop_weights: the dropout.WeightDrop of W_h, or None; its mask covers all gates."""
         self.names = self.declare(params, name, m, n, start)
         self.params, self.team, self.m, self.n = params, params.team, m, n
@@ -41,12 +48,12 @@ class LSTM:
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
         self.registers = -(-n // (self.lanes * params.team.threads))  # vectors of units per thread
-        self.packed = None  # the version of the parameters whose W_h is in the panels
+        self.packed: int | None = None  # the version of the parameters whose W_h is in the panels
 
-    def declare(self, params, name, m, n, start):
+    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
         """Declare the parameters of x, of the state, and the biases; returns their names."""
 
-        def biases(rng, b):
+        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
             drawn = np.zeros(self.kernel.GATES * n)
             start.biases(rng, drawn)
             drawn[self.forget_gate * n :][:n] += start.forget
@@ -58,15 +65,15 @@ class LSTM:
             params.add(part, shape, fill)
         return names
 
-    def by_depth(self, W_x, W_h, b):
+    def by_depth(self, W_x: np.ndarray, W_h: np.ndarray, b: np.ndarray) -> Weights:
         """Return the weights, or gradients of these shapes, as the kernels need them, with the micro-steps first."""
         return Weights(W_x, W_h.reshape(self.depth, self.n, -1), b.reshape(self.depth, -1))
 
-    def start(self, B):
+    def start(self, B: int) -> State:
         """Return the initial state, (h, c) of an LSTM, zeros [1, B, n] each."""
         return tuple(np.zeros((1, B, self.n), self.params.dtype) for _ in range(self.parts))
 
-    def masked(self, x, H, step):
+    def masked(self, x: np.ndarray, H: np.ndarray, step: Step) -> Masked:
         """Return the Masked arrays of a window; x [T, B, m] is already masked."""
         (T, B, _), none = x.shape, np.empty((0, x.shape[1], 1), x.dtype)
         masks, masks_x = (m.draw(step, B) if m and step.seed is not None else none for m in (self.masks, self.masks_x))
@@ -79,7 +86,7 @@ class LSTM:
                 self.team.over(x.size, apply_mask, xm, x, mask[None])
         return Masked(X, HM, masks_x, masks)
 
-    def forward(self, x, state, step):
+    def forward(self, x: np.ndarray, state: Sequence[np.ndarray], step: Step) -> tuple[np.ndarray, State]:
         """Forward pass: x [T, B, m], state [1, B, n] each -> h [T, B, n], new state."""
         (T, B, _), m, n, depth, buffer, threads = x.shape, self.m, self.n, self.depth, self.buffers, self.team.threads
         gates, columns, half, training = self.kernel.GATES, self.kernel.COLUMNS, self.params.half, step.training
@@ -108,7 +115,7 @@ class LSTM:
         arrays = [array[: (T + 1) * B].reshape(T + 1, B, -1) for array in states[1:]]
         return arrays[0][1:], tuple(array[T:, :, :n].copy() for array in arrays)
 
-    def backward(self, dh):
+    def backward(self, dh: np.ndarray) -> np.ndarray:
         """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, dense, threads = dh.shape, self.m, self.n, self.buffers, self.dense, self.team.threads
         states, masked, weights = self.saved

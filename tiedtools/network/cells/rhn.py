@@ -1,7 +1,13 @@
 """The cell of recurrent highway networks."""
 
+from typing import Any
+
+import numpy as np
+
 from tiedtools.kernels.cells import rhn
 from tiedtools.network.cells.lstm import LSTM
+from tiedtools.network.params import Params
+from tiedtools.network.start import Start
 
 
 class RHN(LSTM):
@@ -16,12 +22,12 @@ class RHN(LSTM):
 
     gates, parts, kernel, states = 1, 1, rhn, rhn.RhnStates
 
-    def __init__(self, *args, depth, transform, **options):
+    def __init__(self, *args: Any, depth: int, transform: float, **options: Any) -> None:
         self.depth, self.transform = depth, transform
         super().__init__(*args, **options)
 
-    def declare(self, params, name, m, n, start):
-        def biases(rng, b):
+    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
+        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
             start.biases(rng, b)
             b[:, n:] = self.transform
 

@@ -5,6 +5,9 @@ import numpy as np
 from tiedtools.kernels.output import compose
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.encoders.positions import Positions
+from tiedtools.network.params import Params
+from tiedtools.network.start import Start
+from tiedtools.network.step import Step
 
 
 class CharCNN:
@@ -18,7 +21,7 @@ class CharCNN:
     Parameters: name.cnn.W1 [d, f_1], name.cnn.W2 [2d, f_2], ..., and biases name.cnn.b1 [f_1], ...
     """
 
-    def __init__(self, params, name, L, C, d, filters, start):
+    def __init__(self, params: Params, name: str, L: int, C: int, d: int, filters: list[int], start: Start) -> None:
         E, self.C = f"{name}.emb.E", C
         params.add(E, (C, d), start.embeddings or start.weights)
         self.params, self.team, self.n = params, params.team, sum(filters)
@@ -32,7 +35,7 @@ class CharCNN:
             self.layers.append((width, table, b, columns, np.tile(np.arange(C), width)))
         self.buffers = Buffers(params.dtype)
 
-    def forward(self, codes, step):
+    def forward(self, codes: np.ndarray, step: Step) -> np.ndarray:
         self.codes, N, buffer = codes, len(codes), self.buffers
         self.y, self.best = buffer("y", 1, N, self.n), buffer("best", N, self.n, dtype=np.int32)
         scratch = self.scratch()
@@ -42,12 +45,12 @@ class CharCNN:
             self.team(compose.convolve, *outputs, scratch, T, self.params[b], codes, self.longest)
         return self.y
 
-    def scratch(self):
+    def scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the scratch arrays of the kernels."""
         threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
         return self.buffers("sums", threads, 2, widest), self.buffers("places", threads, widest, dtype=np.int32)
 
-    def backward(self, dy):
+    def backward(self, dy: np.ndarray) -> None:
         scratch = self.scratch()
         for width, table, b, columns, _ in self.layers:
             dT = self.buffers(f"dT{width}", self.team.threads, width * self.C + 1, table.n)

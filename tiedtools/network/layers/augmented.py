@@ -6,6 +6,10 @@ from tiedtools.kernels.base.elementwise import add_to_rows
 from tiedtools.kernels.output import augmented as kernel
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.params import Params
+from tiedtools.network.start import Fill
+from tiedtools.network.step import Step
+from tiedtools.network.tables import Table
 
 
 class AugmentedSoftmax(Softmax):
@@ -16,12 +20,15 @@ class AugmentedSoftmax(Softmax):
     detach    stop gradients through the soft targets
     """
 
-    def __init__(self, params, table, like, weights, tau, detach, bias=None, biases=None):
+    def __init__(
+        self, params: Params, table: Table, like: Table, weights: tuple[float, float], tau: float, detach: bool,
+        bias: str | None = None, biases: Fill | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(params, table, bias, biases)
         self.like, self.m, self.weights_of_losses, self.tau, self.flow = like, like.m, weights, tau, not detach
         self.buffers_e = Buffers(params.dtype)
 
-    def loss(self, x, step):
+    def loss(self, x: np.ndarray, step: Step) -> tuple[np.ndarray, np.ndarray]:
         """Like Softmax.loss: nats of the cross entropy only, but the gradient of both losses."""
         params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
         shape, (flat, (Z, XT, _, _, parts, bf16)) = x.shape, self.prepare(x, self.V)

@@ -8,20 +8,22 @@ from tiedtools.kernels.output import linear
 from tiedtools.kernels.output.descent import add
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.linear import Linear
+from tiedtools.network.params import Params
 from tiedtools.network.start import Start, orthogonal
+from tiedtools.network.step import Step
 
 
-def recurrent_weights(params, name, n):
+def recurrent_weights(params: Params, name: str, n: int) -> str:
     """Declare the weights of the state in a GRU, [n, 3n], initially orthogonal; returns their name."""
     params.add(name, (n, GATES * n), orthogonal)
     return name
 
 
-def state_gradient(params, buffers, name, dz, before):
+def state_gradient(params: Params, buffers: Buffers, name: str, dz: np.ndarray, before: np.ndarray) -> None:
     """Add to the gradient of the weights `name` from dz [N, columns], the gradient of their output for `before`."""
     dW, accumulate = params.gradient(name)
     rows, (m, n) = len(dz), params[name].shape
-    bf16 = buffers.bf16(params.half, xt_along=(m, rows), **{f"dz{n}_down": (rows, n)})
+    bf16 = buffers.bf16(params.half, True, xt_along=(m, rows), **{f"dz{n}_down": (rows, n)})
     params.team(linear.weights, dW, buffers("x transposed", m, rows), bf16, dz, before, accumulate)
 
 
@@ -31,13 +33,13 @@ class Direction:
     Parameters: name.x.W  [m, 3n]        name.x.b  [3n]        name.W_h  [n, 3n], gates in the order r, u, c
     """
 
-    def __init__(self, params, name, m, n, start, reverse):
+    def __init__(self, params: Params, name: str, m: int, n: int, start: Start, reverse: bool) -> None:
         self.inputs = Linear(params, f"{name}.x", m, GATES * n, start, bias=True)
         self.W = recurrent_weights(params, f"{name}.W_h", n)
         self.params, self.team, self.n, self.reverse = params, params.team, n, reverse
         self.buffers = Buffers(params.dtype)
 
-    def forward(self, y, x, step, lengths):
+    def forward(self, y: np.ndarray, x: np.ndarray, step: Step, lengths: np.ndarray) -> None:
         """Set this direction's half of y [T, B, 2n] from x [T, B, m]."""
         (T, B, _), n, buffer = x.shape, self.n, self.buffers
         gates = self.inputs.forward(x, step).reshape(T * B, -1)
@@ -47,7 +49,7 @@ class Direction:
         scratch, W = (buffer("sums", B, GATES * n), bf16), self.params.padded(self.W)
         self.team(gated.forward, y.reshape(T * B, -1), steps, scratch, W, lengths, n, self.reverse)
 
-    def backward(self, dy):
+    def backward(self, dy: np.ndarray) -> np.ndarray:
         """Return dx [T, B, m] for dy [T, B, 2n]."""
         (T, B, _), n, buffer, (steps, lengths) = dy.shape, self.n, self.buffers, self.saved
         dz, W = buffer("dz", T * B, GATES * n), self.params.padded(self.W)
@@ -66,12 +68,12 @@ class BiGRU:
     name.forward and name.backward.
     """
 
-    def __init__(self, params, name, m, n, start: Start):
+    def __init__(self, params: Params, name: str, m: int, n: int, start: Start) -> None:
         sides = ("forward", False), ("backward", True)
         self.directions = [Direction(params, f"{name}.{side}", m, n, start, reverse) for side, reverse in sides]
         self.team, self.n, self.buffers = params.team, n, Buffers(params.dtype)
 
-    def forward(self, x, step):
+    def forward(self, x: np.ndarray, step: Step) -> np.ndarray:
         T, B, _ = x.shape
         y = self.buffers("y", T, B, 2 * self.n)
         lengths = np.full(B, T, np.int32) if step.lengths is None else step.lengths
@@ -79,7 +81,7 @@ class BiGRU:
             direction.forward(y, x, step, lengths)
         return y
 
-    def backward(self, dy):
+    def backward(self, dy: np.ndarray) -> np.ndarray:
         dx, other = (direction.backward(dy) for direction in self.directions)
         self.team(add, dx.reshape(-1), other.reshape(-1), 1.0)
         return dx

@@ -11,7 +11,9 @@ from tiedtools.kernels.cells.gated import GATES
 from tiedtools.network.buffers import Buffers
 from tiedtools.network.layers.bigru import recurrent_weights, state_gradient
 from tiedtools.network.layers.linear import Linear
+from tiedtools.network.params import Params
 from tiedtools.network.start import Start, orthogonal
+from tiedtools.network.step import Step
 
 
 class Memory(NamedTuple):
@@ -27,11 +29,11 @@ class Memory(NamedTuple):
     lengths: np.ndarray
     rows: np.ndarray
 
-    def select(self, rows):
+    def select(self, rows: np.ndarray) -> "Memory":
         """Return a Memory for a batch of these rows, int [B'], which may repeat. Copies no annotations."""
         return self._replace(rows=self.rows[rows])
 
-    def flat(self):
+    def flat(self) -> Source:
         """Return the kernel's Source."""
         C, P = (x.reshape(-1, x.shape[-1]) for x in (self.C, self.P))
         return Source(C, P, self.lengths, self.rows)
@@ -48,7 +50,7 @@ class ConditionalGRU:
     gru2.W_x  [2n, 3n], gru2.W_h  [n, 3n], gru2.b  [3n]
     """
 
-    def __init__(self, params, m, n, start):
+    def __init__(self, params: Params, m: int, n: int, start: Start) -> None:
         self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
         self.first = Linear(params, "start", 2 * n, n, start, bias=True)
         self.inputs = Linear(params, "gru1.x", m, GATES * n, start, bias=True)
@@ -60,18 +62,20 @@ class ConditionalGRU:
         params.add("attention.v", (2 * n,), start.weights)
         params.add("gru2.b", (GATES * n,), start.biases)
 
-    def remember(self, c, step):
+    def remember(self, c: np.ndarray, step: Step) -> Memory:
         """Return the Memory of the annotations c [S, B, 2n] of sentences of Step.lengths words."""
         rows = np.arange(c.shape[1], dtype=np.int32)
         lengths = np.full(c.shape[1], len(c), np.int32) if step.lengths is None else step.lengths
         return Memory(c, self.keys.forward(c, step), lengths, rows)
 
-    def start(self, memory, step):
+    def start(self, memory: Memory, step: Step) -> np.ndarray:
         """Return s_0 of each sentence, [sentences, n]."""
         mean = memory.C.sum(0) / memory.lengths[:, None].astype(memory.C.dtype)
         return np.tanh(self.first.forward(mean[None], step)[0, :, : self.n])
 
-    def forward(self, y, s, memory, step):
+    def forward(
+        self, y: np.ndarray, s: np.ndarray, memory: Memory, step: Step
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the states [T, B, n] after the steps from s [B, n], contexts [T, B, 2n], and weights [T, B, S]."""
         (T, B, _), n, buffer, params = y.shape, self.n, self.buffers, self.params
         N, words = T * B, len(memory.C)
@@ -91,7 +95,7 @@ class ConditionalGRU:
         states, contexts, alpha = (x.reshape(-1, B, x.shape[1]) for x in (steps.S, steps.K, steps.alpha))
         return states[1:], contexts, alpha[:, :, :words]
 
-    def backward(self, ds, dk):
+    def backward(self, ds: np.ndarray, dk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dy and dc for the gradients of states and contexts, which change. Call `start` before."""
         steps, memory = self.saved
         (T, B, _), n, buffer, params = ds.shape, self.n, self.buffers, self.params
@@ -105,7 +109,7 @@ class ConditionalGRU:
         gradients = kernel.Gradients(dC_flat, dP_flat, dv, dz1, dz2, dS, dk.reshape(N, -1))
         shapes = {f"{name}_down": params[W].shape[::-1] for name, W in zip(("u1t", "wst", "wkt", "u2t"), self.weights)}
         transposed = kernel.Weights(*(buffer(f"{name} transposed", *shape) for name, shape in shapes.items()))
-        bf16 = buffer.bf16(params.half, z_along=(B, GATES * n), a_along=(B, 2 * n), **shapes)
+        bf16 = buffer.bf16(params.half, True, z_along=(B, GATES * n), a_along=(B, 2 * n), **shapes)
         scratch = kernel.Scratch(buffer("d", B, n), buffer("terms", threads, 3, max(2 * n, words)), transposed, bf16)
         self.team(kernel.backward, gradients, scratch, steps, source, weights, params["attention.v"], n)
         inputs = (dz1, steps.S[:N]), (steps.A, steps.S1), (steps.G2, steps.K), (dz2, steps.S1)
@@ -127,17 +131,17 @@ class Readout:
     Parameters: readout.state.W  [n, m], readout.state.b  [m], readout.word.W  [m, m], readout.context.W  [2n, m]
     """
 
-    def __init__(self, params, m, n, start):
+    def __init__(self, params: Params, m: int, n: int, start: Start) -> None:
         parts = ("state", n), ("word", m), ("context", 2 * n)
         self.linears = [Linear(params, f"readout.{part}", size, m, start, part == "state") for part, size in parts]
         self.team = params.team
 
-    def forward(self, s, y, k, step):
+    def forward(self, s: np.ndarray, y: np.ndarray, k: np.ndarray, step: Step) -> np.ndarray:
         (self.q, *_), parts = zip(*(linear.prepare(x, step) for linear, x in zip(self.linears, (s, y, k))))
         self.team(kernel.readout, *parts)
         return self.q
 
-    def backward(self, dq):
+    def backward(self, dq: np.ndarray) -> list[np.ndarray]:
         """Return the gradients of s, y, and k; changes dq."""
         self.team.over(dq.size, through_tanh, dq.reshape(-1), self.q.reshape(-1))
         return [linear.backward(dq) for linear in self.linears]

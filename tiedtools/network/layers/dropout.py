@@ -1,9 +1,14 @@
 """Dropout layers and masks, with inverted scaling."""
 
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any
+
 import numpy as np
 
 from tiedtools.kernels.base.elementwise import apply_mask, draw_mask, draw_word_mask
 from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Params
+from tiedtools.network.step import Step
 
 
 class Dropout:
@@ -14,21 +19,23 @@ class Dropout:
           2014); steps: variational (Gal and Ghahramani 2016); both: Inan et al. in Assylbekov and Takhanov's code
     """
 
-    def __init__(self, params, site, rate, same=()):
-        self.team, self.site, self.rate, self.same = params.team, site, rate, same
-        self.buffers, self.mask = Buffers(params.dtype), None
+    mask: Any = None  # of the last forward pass; None: no dropout
 
-    def draw(self, step, T, B, n):
+    def __init__(self, params: Params, site: Hashable, rate: float, same: Collection[str] = ()) -> None:
+        self.team, self.site, self.rate, self.same = params.team, site, rate, same
+        self.buffers = Buffers(params.dtype)
+
+    def draw(self, step: Step, T: int, B: int, n: int) -> np.ndarray:
         """Draw a mask [T or 1, B or 1, n] for arrays [T, B, n]."""
         mask = self.buffers("mask", 1 if "steps" in self.same else T, 1 if "sequences" in self.same else B, n)
         self.team.over(mask.size, draw_mask, mask.ravel(), self.rate, np.uint64(step.seed(self.site)))
         return mask
 
-    def drops(self, step):
+    def drops(self, step: Step) -> bool:
         """Whether dropout is applied in this step."""
         return step.seed is not None and self.rate > 0
 
-    def forward(self, x, step):
+    def forward(self, x: np.ndarray, step: Step) -> np.ndarray:
         self.mask = None
         if not self.drops(step):
             return x
@@ -36,7 +43,7 @@ class Dropout:
         self.team.over(y.size, apply_mask, y, x, self.mask)
         return y
 
-    def backward(self, dy):
+    def backward(self, dy: np.ndarray) -> np.ndarray:
         """Apply the mask of `forward` to dy, in place."""
         if self.mask is not None:
             self.team.over(dy.size, apply_mask, dy, dy, self.mask)
@@ -50,13 +57,13 @@ class WordDropout(Dropout):
     dropping of words in Monte Carlo testing.
     """
 
-    def draw(self, step, T, B, n):
+    def draw(self, step: Step, T: int, B: int, n: int) -> np.ndarray:
         mask = self.buffers("mask", T, B)[:, :B, None]
         words = step.ids, self.rate, np.uint64(step.seed(self.site)), "sequences" in self.same
         self.team.over(mask.size, draw_word_mask, mask, *words)
         return mask
 
-    def drops(self, step):
+    def drops(self, step: Step) -> bool:
         return step.seed is not None and step.training
 
 
@@ -66,10 +73,10 @@ class Masks:
     sites  the site of each mask        same  may include "sequences": see Dropout
     """
 
-    def __init__(self, params, sites, n, rate, same):
+    def __init__(self, params: Params, sites: Iterable[Hashable], n: int, rate: float, same: Collection[str]) -> None:
         self.drops, self.n, self.dtype = [Dropout(params, site, rate, same) for site in sites], n, params.dtype
 
-    def draw(self, step, B):
+    def draw(self, step: Step, B: int) -> np.ndarray:
         """Draw masks [K, B, n]."""
         masks = np.empty((len(self.drops), B, self.n), self.dtype)
         for mask, drop in zip(masks, self.drops):
@@ -80,11 +87,13 @@ class Masks:
 class WeightDrop:
     """Dropout of the elements of a weight matrix, with one mask per window (weight drop, Merity et al. 2018)."""
 
-    def __init__(self, params, site, rate):
-        self.params, self.team, self.site, self.rate = params, params.team, site, rate
-        self.buffers, self.mask = Buffers(params.dtype), None
+    mask: Any = None  # as in Dropout
 
-    def forward(self, name, step):
+    def __init__(self, params: Params, site: Hashable, rate: float) -> None:
+        self.params, self.team, self.site, self.rate = params, params.team, site, rate
+        self.buffers = Buffers(params.dtype)
+
+    def forward(self, name: str, step: Step) -> np.ndarray:
         """Return the parameter `name` [m, n], with padded rows, with dropped elements; unchanged without dropout."""
         W, (m, n), self.mask = self.params.padded(name), self.params[name].shape, None
         if step.seed is None:
@@ -95,7 +104,7 @@ class WeightDrop:
         self.team.over(mask.size, apply_mask, y[:, None], W[:, None], self.mask)
         return y
 
-    def backward(self, dW):
+    def backward(self, dW: np.ndarray) -> None:
         """Apply the mask of `forward` to the gradient dW of the matrix, in place."""
         if self.mask is not None:
             self.team.over(self.mask.size, apply_mask, dW[:, None], dW[:, None], self.mask)

@@ -5,6 +5,9 @@ import numpy as np
 from tiedtools.kernels.output import highway
 from tiedtools.kernels.output.linear import Gradients
 from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Params
+from tiedtools.network.start import Start
+from tiedtools.network.step import Step
 
 OPEN = -2.01, -1.99  # initial biases of the transform gates (Assylbekov and Takhanov's code): at first, t is about .12
 
@@ -15,8 +18,8 @@ class Highway:
     Parameters: name.W  [n, 2n]        name.b  [2n], transform gates first
     """
 
-    def __init__(self, params, name, n, start):
-        def biases(rng, b):
+    def __init__(self, params: Params, name: str, n: int, start: Start) -> None:
+        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
             drawn = np.zeros(n)
             start.biases(rng, drawn)
             b[:] = np.concatenate([rng.uniform(*OPEN, n), drawn])
@@ -26,7 +29,7 @@ class Highway:
         params.add(self.b, (2 * n,), biases)
         self.params, self.team, self.n, self.buffers = params, params.team, n, Buffers(params.dtype)
 
-    def forward(self, x, step):
+    def forward(self, x: np.ndarray, step: Step) -> np.ndarray:
         self.x, n, buffer, half = x.reshape(-1, x.shape[-1]), self.n, self.buffers, self.params.half
         N, y = len(self.x), buffer("y", *x.shape[:2], n)
         self.y, self.signed = y.reshape(N, -1), buffer("signed gates", N, n)
@@ -37,11 +40,11 @@ class Highway:
         return y
 
     @property
-    def gates(self):
+    def gates(self) -> np.ndarray:
         """Transform gates of the last forward pass, [T B, n]."""
         return np.abs(self.signed[:, : self.n])
 
-    def backward(self, dy):
+    def backward(self, dy: np.ndarray) -> np.ndarray:
         n, N = self.n, len(self.x)
         dx = self.buffers("dx", *dy.shape[:2], n)
         dW, accumulate = self.params.gradient(self.W)

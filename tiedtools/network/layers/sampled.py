@@ -1,5 +1,6 @@
 """Sampled softmax output layer, for training with large vocabularies."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,12 @@ import numpy as np
 from tiedtools.kernels.output.softmax import Weights
 from tiedtools.network.buffers import stride
 from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.params import Params
+from tiedtools.network.start import Fill
+from tiedtools.network.step import Step
+from tiedtools.network.tables import Table
+
+Draw = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]  # words, and a function from words to expected counts
 
 
 class SampledSoftmax(Softmax):
@@ -19,7 +26,10 @@ class SampledSoftmax(Softmax):
     counts  [V], word counts of the training text, which determine the ranks
     """
 
-    def __init__(self, params, table, samples, counts, bias=None, biases=None):
+    def __init__(
+        self, params: Params, table: Table, samples: int, counts: Sequence[int] | np.ndarray, bias: str | None = None,
+        biases: Fill | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(params, table, bias, biases, by_rows=True)
         V = self.V
         self.samples = min(samples, V - 1)
@@ -28,12 +38,12 @@ class SampledSoftmax(Softmax):
         self.rank[self.by_rank] = np.arange(V)
         self.last_draw: Any = None, None
 
-    def probability(self, words):
+    def probability(self, words: np.ndarray) -> np.ndarray:
         """Return the log-uniform probability of each word."""
         rank = self.rank[words]
         return np.log1p(1 / (rank + 1.0)) / np.log(self.V + 1.0)
 
-    def draw(self, seed):
+    def draw(self, seed: Any) -> Draw:
         """Return (`samples` distinct words, a function from words to their expected counts in these draws)."""
         rng, draws = np.random.default_rng(seed), 0
         seen = np.empty(0, np.int64)
@@ -47,24 +57,24 @@ class SampledSoftmax(Softmax):
             seen = ranks[first]
         return self.by_rank[seen], lambda words: -np.expm1(draws * np.log1p(-self.probability(words)))
 
-    def samples_of(self, step):
+    def samples_of(self, step: Step) -> Draw:
         """Return the result of `draw` for a step; cached, because a step needs it up to two times."""
         seed = step.seed("samples")
         if self.last_draw[0] != seed:
             self.last_draw = seed, self.draw(seed)
         return self.last_draw[1]
 
-    def words(self, step):
+    def words(self, step: Step) -> np.ndarray:
         """Return the IDs of all words in the loss of a training step, with repetitions."""
         return np.concatenate([self.samples_of(step)[0], np.maximum(step.targets.ravel(), 0)])
 
-    def rows(self, words):
+    def rows(self, words: np.ndarray) -> np.ndarray:
         """Return the vectors of words, with padded rows."""
         rows = np.empty((len(words), stride(self.n, self.params.dtype)), self.params.dtype)
         self.table.rows(rows, words)
         return rows
 
-    def loss(self, x, step):
+    def loss(self, x: np.ndarray, step: Step) -> tuple[np.ndarray, np.ndarray]:
         """Like Softmax.loss, with the nats of the sampled loss."""
         params, buffer, S = self.params, self.buffers, self.samples
         targets, number = step.targets, params.dtype.type

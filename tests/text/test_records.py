@@ -1,0 +1,102 @@
+"""Test the texts in a field of records: JSON lines, CSV, and TSV."""
+
+import csv
+import gzip
+import io
+import json
+
+import pytest
+
+import tiedtools
+from tiedtools import TiedtoolsError
+from tiedtools.text.encoding import encode
+from tiedtools.text.parts import Part
+from tiedtools.text.raw import prepared
+from tiedtools.text.records import records
+
+TEXTS = ["the cat", 'a "dog", ÉTÉ', "", "two\nlines", "x"]
+
+
+def as_json(texts, make=lambda text: {"id": 1, "text": text}):
+    return "".join(json.dumps(make(text)) + "\n" for text in texts)
+
+
+def as_csv(texts):
+    file = io.StringIO()
+    csv.writer(file).writerows([["id", "text"], *(["1", text] for text in texts)])
+    return file.getvalue()
+
+
+def read(text, field="text", **options):
+    return list(records(io.BytesIO(text.encode("utf-8")), field, **options))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.csv", "a.csv.gz", "a.txt", "a"])
+def test_formats_have_the_same_texts(tmp_path, name):
+    data = (as_csv if "csv" in name or name == "a" else as_json)(TEXTS).encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert list(tiedtools.documents([path, path], "text")) == TEXTS * 2
+    assert list(tiedtools.documents(f"file://{path}", "text")) == TEXTS
+
+
+def test_tsv_has_no_quotes():
+    assert read('id\ttext\n1\t"a" b\n2\t"c\n') == ['"a" b', '"c']
+
+
+def test_dotted_paths_and_names_with_dots():
+    assert read(as_json("ab", lambda text: {"a": {"b": {"c": text}}}), "a.b.c") == ["a", "b"]
+    assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text, position",
+    [
+        (as_json("ab") + "\n" + as_json([None]), ":4: record 3: 'text' is null"),
+        (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
+        (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object; .* 'text.b'"),
+        (as_json(["a", ["b"]]), ":2: record 2: 'text' is a list"),
+        (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; it has 'txt'"),
+        (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"),
+        ('[{"text": "a"}]', ":1: record 1: a list"),
+        (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
+        (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),
+        ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"),
+        ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, but 2 columns"),
+        ('id,text\n1,"a', ":2: record 1: not CSV"),
+        ("id\ttext\n1\ta\n2\n", ":3: record 2: 1 cells, but 2 columns"),
+        ("", ":1: no column 'text'"),
+    ],
+)
+def test_errors_name_the_record(text, position):
+    with pytest.raises(TiedtoolsError, match=f"^file{position}") as raised:
+        read(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_invalid_unicode_may_be_replaced_or_skipped():
+    half = as_json(["a\ud800b"])
+    assert [read(half, errors=errors) for errors in ("replace", "ignore")] == [["a\ufffd\ufffd\ufffdb"], ["ab"]]
+
+
+@pytest.mark.parametrize(
+    "unit, ids",  # of the words and, 0, the ends of lines
+    [("text", [1, 2, 0, 3, 0, 4, 0]), ("line", [1, 2, 0, 3, 4, 0]), ("document", [1, 2, 0, 0, 3, 0, 4, 0, 0])],
+)
+def test_a_record_is_lines_a_line_or_a_document(unit, ids):
+    source = prepared(io.BytesIO(as_json(["a b", "c\nd"]).encode()), field="text", unit=unit)
+    text = encode([source])
+    words = [text.vocab.words[k] for k in text.ids]
+    assert words == [" abcd"[k].replace(" ", "</s>") for k in ids]
+
+
+def test_parts_of_json_lines_are_divided_and_csv_is_not(tmp_path):
+    for name, data in ("a.jsonl", as_json("abcd")), ("a.csv", as_csv("abcd")):
+        (tmp_path / name).write_text(data)
+    path = str(tmp_path / "a.jsonl")
+    size = len(as_json("a"))
+    assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
+    with pytest.raises(TiedtoolsError, match="a.jsonl:3: record 1: no field"):
+        list(records(Part(path, 2 * size, 4 * size), "txt"))
+    with pytest.raises(TiedtoolsError, match="cannot be divided"):
+        list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text"))

@@ -1,0 +1,213 @@
+"""Models of fastText: read as fastText reads them, refused if damaged, and composed on the command line."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from fasttextcase import WORDS, model, rows_of, vector
+
+import tiedtools as tt
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.vectors import fasttext as module
+from tiedtools.vectors import norms
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.vectors import Vectors
+
+TEXT = (
+    """the covariance matrix of the variables was Füße né Straße and the vectors of words were equal
+naïve readers saw 日本語 and the the matrix of the matrices variable by variable where they were
+"""
+    * 40
+)
+UNSEEN = ["wherever", "Füßen", "日本語テキスト", "matrixes", "zq", "q", "</s>", "vari" * 30]
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "m.bin").write_bytes(model()[0])
+    return str(tmp_path / "m.bin")
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    """Models that fastText trained: {name: path}."""
+    fasttext = pytest.importorskip("fasttext")
+    folder = tmp_path_factory.mktemp("models")
+    text = folder / "text"
+    text.write_text(TEXT)
+    # With fewer than ten threads, fastText leaves a part of the matrix uninitialized.
+    small = dict(dim=10, minCount=1, epoch=2, thread=10, verbose=0, bucket=1000)
+    fasttext.train_unsupervised(str(text), "skipgram", minn=2, maxn=4, **small).save_model(str(folder / "sg.bin"))
+    fasttext.train_unsupervised(str(text), "cbow", maxn=0, **small).save_model(str(folder / "whole.bin"))
+    text.write_text("".join(f"__label__{k % 2} {line}\n" for k, line in enumerate(TEXT.splitlines())))
+    supervised = fasttext.train_supervised(str(text), wordNgrams=3, minn=2, maxn=3, **small)
+    supervised.save_model(str(folder / "sup.bin"))
+    for name, cutoff in ("all.ftz", 0), ("pruned.ftz", 300):
+        supervised.quantize(str(text), cutoff=cutoff, qnorm=True, dsub=3, retrain=False)
+        supervised.save_model(str(folder / name))
+        supervised = fasttext.load_model(str(folder / "sup.bin"))
+    return {path.name: str(path) for path in folder.iterdir() if path != text}
+
+
+def test_vectors_of_words_and_unseen_words_are_those_of_the_definition(path, tmp_path):
+    _, matrix, settings = model()
+    vectors = Vectors.read(path)
+    assert list(vectors.words) == WORDS and list(vectors.index.items()) == [(w, k) for k, w in enumerate(WORDS)]
+    expected = np.array([vector(word, WORDS, matrix, settings) for word in WORDS])
+    np.testing.assert_allclose(vectors.matrix, expected, rtol=1e-6)
+    for key in 2, -1, slice(1, 5, 2), [[3, 0], [0, -2]], np.array([], int):
+        np.testing.assert_allclose(vectors.matrix[key], expected[key], rtol=1e-6)
+    composed = vectors.compose(["Straßen", "b", "zz", "where"])
+    for word in composed.words:
+        np.testing.assert_allclose(composed[word], vector(word, WORDS, matrix, settings), rtol=1e-6)
+    assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
+    with pytest.raises(IndexError):
+        vectors.matrix[len(WORDS)]
+
+
+@pytest.mark.parametrize("kept", [{3: 1, 17: 0, 5: 2}, {}])
+def test_n_grams_that_were_pruned_have_no_row(tmp_path, kept):
+    data, matrix, settings = model(kept=kept)
+    (tmp_path / "m.bin").write_bytes(data)
+    vectors = Vectors.read(tmp_path / "m.bin")
+    expected = [vector(word, WORDS, matrix, settings) for word in WORDS]
+    np.testing.assert_allclose(vectors.matrix, np.array(expected), rtol=1e-6)
+    assert vectors.composes == bool(kept)
+    if kept:
+        known = [word for word in UNSEEN if rows_of(word, WORDS, *settings)]
+        assert vectors.compose(UNSEEN).words == known != UNSEEN
+
+
+def test_single_rows_lists_and_blocks_give_the_same_vectors(monkeypatch, path):
+    whole = np.asarray(Vectors.read(path).matrix)
+    for owner, name, value in (module, "FEW", 0), (norms, "BLOCK", 6), (module, "ROOM", 8):
+        monkeypatch.setattr(owner, name, value)
+        vectors = Vectors.read(path)
+        assert (
+            np.asarray(vectors.matrix).tobytes() == vectors.matrix[np.arange(len(WORDS))].tobytes() == whole.tobytes()
+        )
+
+
+@pytest.mark.parametrize("name", ["sg.bin", "whole.bin", "sup.bin", "all.ftz", "pruned.ftz"])
+def test_vectors_equal_those_of_fasttext(theirs, name):
+    import fasttext
+
+    ours, oracle = Vectors.read(theirs[name]), fasttext.load_model(theirs[name])
+    assert list(ours.words) == oracle.get_words()
+    expected = [oracle.get_word_vector(word) for word in ours.words]
+    np.testing.assert_allclose(ours.matrix, np.array(expected), rtol=0, atol=1e-6)
+    if ours.composes:
+        composed = ours.compose(UNSEEN)
+        for word in UNSEEN:
+            vector = composed[word] if word in composed else np.zeros(10)
+            np.testing.assert_allclose(vector, oracle.get_word_vector(word), atol=1e-6)
+        assert (len(composed) < len(UNSEEN)) == (name == "pruned.ftz")
+    np.testing.assert_array_equal(ours.matrix.counts(), oracle.get_words(include_freq=True)[1])
+    lines = [*TEXT.splitlines()[:2], "", "unseen words", "the </s> matrix", "__label__1 the __label__zz matrix"]
+    expected = [oracle.get_sentence_vector(line) for line in lines]
+    np.testing.assert_allclose(ours.matrix.sentences([line.encode().split() for line in lines]), expected, atol=1e-6)
+
+
+def test_docvec_is_the_sentence_vector(run, theirs, tmp_path):
+    import fasttext
+
+    lines = [*TEXT.splitlines()[:2], "", "the matrix"]
+    for name in "sg.bin", "sup.bin":
+        result = run("docvec", theirs[name], "--json", input="\n".join(lines).encode())
+        oracle = fasttext.load_model(theirs[name])
+        for line, row in zip(lines, map(json.loads, result.stdout.splitlines()), strict=True):
+            np.testing.assert_allclose(row["vector"], oracle.get_sentence_vector(line), atol=1e-6)
+        documents = run("docvec", theirs[name], "--unit", "doc", "--json", input="\n".join(lines).encode())
+        first = json.loads(documents.stdout.splitlines()[0])["vector"]
+        np.testing.assert_allclose(first, oracle.get_sentence_vector(" ".join(lines[:2])), atol=1e-6)
+
+
+def test_version_11_supervised_models_have_no_n_grams(tmp_path):
+    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
+    (tmp_path / "m.bin").write_bytes(data)
+    vectors = Vectors.read(tmp_path / "m.bin")
+    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
+    assert not vectors.composes and "__label__a" not in vectors
+
+
+def test_commands_compose_unseen_words(run, path, tmp_path):
+    words, pairs = tmp_path / "words", tmp_path / "pairs"
+    words.write_text("wherever\nthe\nzz\n")
+    pairs.write_text("where the 1\nwherever Füße 2\nzz né 3\na the 4\n")
+    result = run("convert", path, "-", "--words", words)
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["wherever", "the", "zz"]
+    result = run("eval-sim", path, "--set", pairs, "--oov", "compose", "--json", "--bootstrap", 0)
+    assert json.loads(result.stdout)["results"][0]["sets"][0]["covered"] == 4
+    assert tt.evaluate_similarity(tt.load(path), pairs, oov="compose", bootstrap=0)["sets"][0]["covered"] == 4
+    for asked in [path, "wherever", "the"], [path, "wherever - the"]:
+        result = run("nn", *asked, "-k", 2)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert not {line.split("\t")[1] for line in result.stdout.splitlines()} & {"wherever"}
+    result = run("nn", path, "the", "--counts", "--min-count", 8)
+    assert [line.split("\t")[1::2] for line in result.stdout.splitlines()] == [["</s>", "9"], ["where", "8"]][::1]
+    assert run("analogy", path, "where", "the", "wherever", "-k", 1).exit_code == 0
+    for command in ["pca", path], ["compare", path, path], ["check", path], ["convert", path, tmp_path / "v.npy"]:
+        assert run(*command).exit_code == 0, command
+    np.testing.assert_array_equal(Vectors.read(tmp_path / "v.npy").matrix, Vectors.read(path).matrix)
+    assert run("convert", path, tmp_path / "half.npy", "--dtype", "float16").exit_code == 0
+    assert np.array_equal(Vectors.read(tmp_path / "half.npy").matrix, np.float16(np.asarray(Vectors.read(path).matrix)))
+    for options in [], ["--sif", 0.1]:
+        assert run("similar", path, words, "--query", "wherever the", *options).exit_code == 0, options
+
+
+def test_nearest_neighbors_are_those_of_the_whole_matrix(monkeypatch, path):
+    monkeypatch.setattr(norms, "BLOCK", 6)
+    lazy = Vectors.read(path)
+    whole = Vectors(list(lazy.words), np.asarray(lazy.matrix))
+    for word in WORDS:
+        for (one, a), (two, b) in zip(lazy.most_similar(word, topn=4), whole.most_similar(word, topn=4), strict=True):
+            assert one == two and a == pytest.approx(b, abs=1e-6)
+
+
+def damaged():
+    """Yield (name, bytes of a damaged model)."""
+    data, matrix, _ = model()
+    for name, value in dict(
+        version=13, dim=0, bucket=-1, maxn=1 << 30, size=1 << 30, nwords=-1, nlabels=2**31 - 1, pruned=-2
+    ).items():
+        yield name, model(header={name: value})[0]
+    yield "rows", data.replace(struct.pack("<qq", *matrix.shape), struct.pack("<qq", 2**62, 3))
+    yield "cut", data[:-1]
+    yield "long", data + b"\0"
+    yield "word without an end", data[: 92 + 3]
+    yield (
+        "label among words",
+        data.replace(b"where\0" + struct.pack("<qB", 8, 0), b"where\0" + struct.pack("<qB", 8, 1)),
+    )
+    yield "repeated", model(["a", "b", "a"])[0]
+    yield "empty word", model(["a", ""])[0]
+    yield "space", model(["a", "b c"])[0]
+    yield "pruned twice", model(kept={3: 0, 4: 0})[0].replace(struct.pack("<2i", 4, 0), struct.pack("<2i", 3, 1))
+    yield "pruned row", model(kept={3: 2**30})[0]
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in damaged()])
+def test_damaged_models_are_refused_in_one_line(run, tmp_path, data):
+    path = tmp_path / "m.bin"
+    path.write_bytes(data)
+    with pytest.raises(TiedtoolsError, match="m.bin: is not a whole fastText model: .*; get the whole file") as error:
+        Vectors.read(path)
+    assert "\n" not in str(error.value) and Check(str(path)).problems.keys() == {"unreadable"}
+
+
+def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, tmp_path):
+    data, matrix, _ = model()
+    matrix = matrix.copy()
+    matrix[3] = np.nan
+    path = tmp_path / "m.bin"
+    path.write_bytes(model(matrix=matrix)[0].replace(b"where\0", b"wh\xffre\0"))
+    vectors = Vectors.read(path)
+    with pytest.raises(TiedtoolsError, match="m.bin: row 2: the word .* is not UTF-8; .*errors='replace'"):
+        vectors.words[1]
+    with pytest.raises(TiedtoolsError, match="m.bin: row 4: 'né' has a value that is nan or infinite"):
+        np.asarray(vectors.matrix)
+    assert Check(str(path)).problems.keys() == {"encoding", "not finite"}
+    kept = Vectors.read(path, skip_bad=True)
+    assert kept.words == [word for word in WORDS if word not in ("where", "né")]
+    assert Vectors.read(path, errors="replace").words[1] == "wh\ufffdre"

@@ -1,0 +1,201 @@
+"""Split raw text into words at the word boundaries of UAX #29, in one process or in several."""
+
+import functools
+import os
+import pickle
+import re
+import subprocess
+import sys
+import unicodedata
+from typing import Any
+
+from tiedtools.base.errors import TiedtoolsError, library
+from tiedtools.base.settings import Tokenization
+
+REMEMBERED = 1 << 18  # strings whose words are remembered; a dictionary of this size takes about 50 MB
+END, START = "\x01", "\x02"  # marks of strings that may end and begin a sentence; no control character is in a word
+SAME = str.maketrans({"’": "'", "‐": "-", "‑": "-"})  # typographic variants within words
+# Language -> beginnings and ends of words that are words of their own.
+CONTRACTIONS = {
+    "ca": (r"[dlmnst]'", r"'(?:ls?|ns?|m|t|s|us|hi|ho|en)"),
+    "en": ("", r"n't|'(?:s|m|d|re|ve|ll)"),
+    "fr": (r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)'", ""),
+    "it": (r"[\p{L}\p{M}]+'", ""),
+}
+ELISIONS = "ca", "fr", "it"
+# URLs and e-mail addresses
+ADDRESS = r"((?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{L}\p{N}/_~=&%+#-]|\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)"
+# #tags, @names, placeholders, and words by UAX #29, in which (?w) makes \b the default word boundary
+WORDS = r"(?<!\w)[@#]{word}|<(?:unk|num|url)>|{word}{more}|{other}"
+UNICODE = dict(word=r"\w.*?\b", other=r"\S.*?\b")
+ASCII = dict(word=r"\w+(?:(?:(?<=[a-zA-Z])[.:'](?=[a-zA-Z])|(?<=[0-9])[.,;'](?=[0-9]))\w+)*", other=r"\S")
+# Periods after these words, single letters, and sequences such as U.S. do not end a sentence.
+ABBREVIATIONS = (
+    "bd|bzw|ca|capt|cf|col|dr|ed|eq|fig|ft|gen|gov|hr|lt|mlle|mm|mme|mr|mrs|ms|mt|nr|pp|prof|rep|rev|sen|sgt|sig|sra?"
+    "|st|str|vgl|vol|vs"
+)
+ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes it ordinal
+
+
+def regular_expressions() -> Any:
+    """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
+    regex = library("regex", "tokenization needs regex", "text")
+    if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
+        raise TiedtoolsError('regex is too old for tokenization: pip install --upgrade "tiedtools[text]"')
+    return regex
+
+
+class Tokenizer:
+    """Splits raw text into words as a Tokenization says; whitespace, Unicode's included, always separates words.
+
+    No rule looks beyond whitespace, except for ends of sentences. So the words of each string between whitespace are
+    remembered: most strings of a text are frequent ones. Strings of ASCII, and whole lines if the rules allow it, are
+    split by the module re, which is faster than regex.
+
+    unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
+    """
+
+    def __init__(self, rules: Tokenization) -> None:
+        self.rules, self.unsegmented = rules, False
+        compiled: Any = functools.partial(regular_expressions().compile, flags=regular_expressions().VERSION1)
+        more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
+        words, ascii_words = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
+        self.word, self.ascii_word = compiled(f"(?w){words}"), re.compile(ascii_words, re.ASCII)
+        self.address = compiled(ADDRESS)
+        self.control = compiled(r"[\p{Cc}\u00ad\ufeff]")
+        self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
+        self.number = compiled(r"\p{Nd}+(?:[.,'’_٫٬]\p{Nd}+)*")
+        self.no_spaces = compiled(r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+        ordinal = r"|\d+\." if rules.language in ORDINALS else ""
+        self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
+        self.ends = compiled(r".*?[.!?…‽؟।۔]+[\p{Pe}\p{Pf}\p{Pi}\"'*_]*")
+        self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
+        self.apostrophes = rules.apostrophes or ("contractions" if rules.language in ELISIONS else "keep")
+        self.keeps = {self.apostrophes, rules.numbers, rules.urls, rules.punctuation} == {"keep"}
+        before, after = CONTRACTIONS.get(rules.language or "", ("", ""))
+        self.contraction = compiled(f"(?i)(?:{before}|{after})")
+        self.contracted = compiled(rf"(?i)({before}(?=.))?(.*?)((?<=\w){after})?")
+        self.remembered = functools.lru_cache(REMEMBERED)(self.analyze)
+
+    def __call__(self, text: str) -> str:
+        """Return the words of the lines of `text`, separated by spaces."""
+        text = "\n".join([self.line(line) for line in text.split("\n")])
+        if self.rules.sentences:
+            text = text.replace(f"{END} {START}", "\n").replace(START, "").replace(END, "")
+        return text
+
+    def line(self, line: str) -> str:
+        """Return the words of a line, separated by spaces, with the marks of sentences."""
+        if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
+            if not may_have_address(line):
+                return self.cased(" ".join(self.ascii_word.findall(line)))
+        return "".join(map(self.remembered, line.split()))[1:]
+
+    def cased(self, text: str) -> str:
+        """Return the text in lower case if the rules say so."""
+        if not self.rules.lower:
+            return text
+        text = text.replace("İ", "i")  # otherwise i and a combining dot
+        text = text.replace("I", "ı") if self.rules.language in ("az", "tr") else text
+        return unicodedata.normalize("NFC", text.lower())
+
+    def analyze(self, string: str) -> str:
+        """Return the words of a string without whitespace, each after a space, with the marks of sentences."""
+        rules = self.rules
+        if string.isascii() and string.isalpha():
+            words = [string]
+        else:
+            if not string.isprintable():
+                string = self.control.sub("", string)
+            string = unicodedata.normalize("NFC", string)
+            self.unsegmented = self.unsegmented or not string.isascii() and bool(self.no_spaces.search(string))
+            words = self.tokens(string)
+            if not (self.keeps and string.isascii()):
+                words = [part for word in words for part in self.rewritten(word)]
+        result = self.cased("".join([f" {word}" for word in words]))
+        if rules.sentences and result:
+            if self.begins.match(string):
+                result = f" {START}{result[1:]}"
+            if self.ends.fullmatch(string) and not self.goes_on.fullmatch(string):
+                result += END
+        return result
+
+    def tokens(self, string: str) -> list[str]:
+        """Return the words of a string by UAX #29, with addresses, @names, #tags, and contractions in one piece."""
+        if self.apostrophes == "contractions" and self.contraction.fullmatch(string.translate(SAME)):
+            return [string] * bool(string)
+        find = (self.ascii_word if string.isascii() else self.word).findall
+        if not may_have_address(string):
+            return find(string)
+        parts = self.address.split(string)
+        return [word for k, part in enumerate(parts) for word in ([part] if k % 2 else find(part))]
+
+    def rewritten(self, word: str) -> list[str]:
+        """Return the words that replace a word: itself, none, or several."""
+        rules = self.rules
+        if rules.numbers == "keep" and word.isalnum():
+            return [word]
+        if not (word.isalnum() or len(word) > 1 and self.letter.search(word)):
+            return [word] if rules.punctuation == "keep" else []
+        if may_have_address(word) and self.address.fullmatch(word):
+            return {"keep": [word], "fold": ["<url>"], "drop": []}[rules.urls]
+        if rules.numbers != "keep":
+            if rules.numbers == "zeros":
+                word = self.digit.sub("0", word)
+            elif self.number.fullmatch(word):
+                return ["<num>"] * (rules.numbers == "fold")
+        word = word.translate(SAME)
+        if "'" not in word or self.apostrophes == "keep":
+            return [word]
+        if self.apostrophes == "drop":
+            return [word.replace("'", "")]
+        if self.apostrophes == "split":
+            return word.replace("'", " ' " if rules.punctuation == "keep" else " ").split()
+        before, inner, after = self.contracted.fullmatch(word).groups()
+        return [part for part in (before, *self.rewritten(inner), after) if part] if before or after else [word]
+
+
+def may_have_address(string: str) -> bool:
+    """Return whether it is worthwhile to search a string for URLs and e-mail addresses."""
+    return "@" in string or "//" in string or "www." in string.lower()
+
+
+class Process:
+    """A Tokenizer in a process of its own, which ends with this one; `unsegmented` as for Tokenizer."""
+
+    def __init__(self, rules: Tokenization) -> None:
+        self.unsegmented = False
+        # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
+        self.process: Any = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve()", str(rules)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,
+        )
+
+    def __call__(self, text: str) -> str:
+        try:
+            pickle.dump(text, self.process.stdin, -1)
+            self.process.stdin.flush()
+            result, self.unsegmented = pickle.load(self.process.stdout)
+        except (EOFError, OSError):
+            raise TiedtoolsError("a tokenizing process has ended; was it killed? Memory may be full") from None
+        return result
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def serve() -> None:
+    """Tokenize the texts on standard input, pickled, until it ends."""
+    tokenizer = Tokenizer(Tokenization.of(sys.argv[1]))
+    try:
+        while True:
+            text = tokenizer(pickle.load(sys.stdin.buffer))
+            pickle.dump((text, tokenizer.unsegmented), sys.stdout.buffer, -1)
+            sys.stdout.buffer.flush()
+    except (EOFError, OSError):
+        pass
