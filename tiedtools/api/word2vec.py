@@ -125,10 +125,7 @@ class Word2Vec(Estimator):
         """
         return self.word_vectors(written(self.model.config))
 
-    @property
-    def wv(self) -> Vectors:
-        """The word Vectors: `vectors`."""
-        return self.vectors
+    wv = vectors  # gensim's name
 
     @property
     def runs(self) -> Runs:

@@ -31,7 +31,7 @@ METHODS = {  # method of gensim's models -> what to do
     "build_vocab": "`fit(text)`, which counts words first; `read_vocab` of `fit` reads a vocabulary",
     "get_latest_training_loss": '`history[-1]["loss"]`',
     "predict_output_word": '`word_vectors("out")`, the output vectors',
-    "train": '`fit(text)`; `fit(text, init_from="model.npz")` continues from a model that `save` wrote',
+    "train": '`fit(text)`; `fit(text, init_from="model.npz", grow=True)` continues from a model that `save` wrote',
 }
 OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence is shown unchanged.
     "Join phrases in the text with `tiedtools phrases` first.": "phrases bigrams",

@@ -83,6 +83,8 @@ class EncodedText:
 
 def full(error):
     """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
+    if isinstance(error, TiedtoolsError):  # of the text
+        return error
     problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
     return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
 
@@ -121,8 +123,6 @@ def encode(
                 text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, [text.size], [new_id])
-    except TiedtoolsError:
-        raise
     except OSError as error:
         raise full(error) from None
     if not found:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from tiedtools.base import memory
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
@@ -28,8 +27,6 @@ class PhraseText:
         try:
             self.table, _ = count(paths, errors, keep=self.file)
             self.file.flush()
-        except TiedtoolsError:
-            raise
         except OSError as error:
             raise full(error) from None
         self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))

@@ -49,7 +49,7 @@ class GensimNames(Renaming):
         return unit(self[[key]])[0] if norm else self[key]
 
     def get_normed_vectors(self: Any) -> np.ndarray:
-        """Return a copy of the matrix whose rows have length 1, float32 (V, E)."""
+        """Return the matrix with rows of length 1, float32 (V, E)."""
         return unit(self.matrix)
 
     def get_vecattr(self: Any, key: str, attr: str = "count") -> int:
@@ -133,8 +133,3 @@ class GensimNames(Renaming):
     def load_word2vec_format(cls: Any, fname: Path, binary: bool = False, limit: int | None = None) -> Any:
         """Read word2vec's text or binary format, and return at most the first `limit` vectors."""
         return cls.read(fname, "binary" if binary else "text")[:limit]
-
-    @classmethod
-    def load(cls: Any, fname: Path) -> Any:
-        """Read vectors of any format, as `read` does."""
-        return cls.read(fname)

@@ -282,6 +282,8 @@ class Vectors(GensimNames):
         vectors.path = path
         return vectors
 
+    load = read  # gensim's name
+
     def write_stream(self, file: BinaryIO, format: str, **options: Any) -> None:
         """Write a format to a binary file object; of a format of two files, the matrix.
 
