@@ -8,7 +8,7 @@ import pytest
 
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE
-from tiedtools.runs.progress import Bar
+from tiedtools.runs.progress import Bar, Callbacks
 from tiedtools.vectors.gensimnames import GensimNames
 
 WORDS = ["king", "queen", "man", "woman", "apple", "pear", "river", "lake"]
@@ -179,6 +179,16 @@ def test_what_is_shown_of_vectors_is_short(vectors):
     assert "<0>" not in odd._repr_html_() and odd._repr_html_().count("<tr>") == 10
 
 
+def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
+    """They are computed when they are indexed."""
+    vectors.write(tmp_path / "m.bin", "fasttext")
+    read = tt.load(tmp_path / "m.bin")
+    assert repr(read) == repr(vectors) and read._repr_html_() == vectors._repr_html_()
+    assert read.rank("king", "pear") == vectors.rank("king", "pear") and read[2:4].words == WORDS[2:4]
+    np.testing.assert_allclose(np.asarray(read), vectors.matrix, rtol=1e-6)
+    np.testing.assert_allclose([row for _, row in read.restrict(["pear", "king"]).items()], vectors[["pear", "king"]])
+
+
 def test_a_data_frame(vectors):
     pytest.importorskip("pandas")
     frame = vectors.to_frame()
@@ -232,10 +242,9 @@ def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("sys.stdout", stream)
-    bar = Bar()
-    bar.begin(100)
-    with bar.aside():
-        print("epoch 1")
-    bar.close()
+    callbacks = Callbacks(lambda figures: print("epoch 1"), listener=Bar())
+    callbacks.begin(100)
+    callbacks.epoch(loss=1.0)
+    callbacks.close()
     before, _, after = stream.getvalue().partition("epoch 1\n")
     assert before.rstrip(" ").endswith("\r") and "%" in after

@@ -16,8 +16,7 @@ from tiedtools.models.rnnlm import program
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.vectors.check import Check
-from tiedtools.vectors.naming import files_read
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, files_read
 
 
 def word2vec(**options):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.vectors.naming import trained_format
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, trained_format
 
 TEXT = "a b c d e f the fox jumps over the lazy dog\n" * 30
 TRAINERS = {

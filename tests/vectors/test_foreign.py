@@ -9,8 +9,7 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
-from tiedtools.vectors.naming import files_read
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, files_read
 
 FASTTEXT = struct.pack("<2i12id3i2q", 793712314, 12, 2, 5, 5, 1, 5, 1, 2, 2, 10, 3, 6, 100, 1e-4, 1, 1, 0, 3, -1)
 

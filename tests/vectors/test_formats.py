@@ -6,8 +6,7 @@ import pytest
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.formats import FORMATS, Format
-from tiedtools.vectors.naming import format_of
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, format_of
 
 
 def read_toy(rows, format):

@@ -11,8 +11,7 @@ from tiedtools.api.estimator import Estimator, Path
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.text.datasets import locate
-from tiedtools.vectors.naming import refuse_absent
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, refuse_absent
 
 
 def vectors_of(source: Vectors | Estimator | Path) -> Vectors:

@@ -168,8 +168,7 @@ def align(a, b, output, center, normalize, **reading):
     """
     from tiedtools.files.output import refuse_clashes
     from tiedtools.vectors.alignment import align as fit
-    from tiedtools.vectors.naming import file_written, files_read, format_of, refuse_absent
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
 
     refuse_absent([a, b], reading["format"])
     if output:

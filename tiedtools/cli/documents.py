@@ -93,8 +93,7 @@ def docvec(path, text, unit, sif, save, binary, field, tokenize, errors):
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
-    from tiedtools.vectors.naming import format_of, trained_format
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary

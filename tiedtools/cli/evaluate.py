@@ -59,9 +59,8 @@ def eval_analogy(files, name, data, method, restrict, case, **reading):
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.naming import refuse_absent
     from tiedtools.vectors.runs import is_runs
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])
     ((_, path),) = locate([name], data).items()
@@ -141,9 +140,8 @@ def eval_sim(files, sets, data, oov, case, bootstrap, seed, **reading):
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
     from tiedtools.text.datasets import locate
-    from tiedtools.vectors.naming import refuse_absent
     from tiedtools.vectors.runs import is_runs
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])  # before downloading sets
     sets = locate(sets, data)

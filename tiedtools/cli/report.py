@@ -113,7 +113,9 @@ class RnnlmReport(LmReport):
     """Print rnnlm's line per epoch to stdout at any verbosity; entropies are in bits."""
 
     def epoch(self, **figures):
-        with contextlib.suppress(OSError), self.aside():
+        if self.bar is not None:
+            self.bar.clear()
+        with contextlib.suppress(OSError):
             print(self.line(**figures), flush=True)
 
     def line(self, epoch, lr, train_ppl, valid_ppl, words_per_s, seconds):  # type: ignore[override]

@@ -70,8 +70,7 @@ def convert(
     from tiedtools.models.composing import composer
     from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit
-    from tiedtools.vectors.naming import file_written, files_read, format_of
-    from tiedtools.vectors.vectors import Vectors
+    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
     format = format_of(target, format, dtype, quantize)
     refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])

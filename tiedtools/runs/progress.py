@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from tiedtools.base import interrupts
@@ -39,10 +39,6 @@ class Progress:
 
     def close(self) -> None:
         """The run has ended, normally or not."""
-
-    def aside(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which other code may print."""
-        return contextlib.nullcontext()
 
 
 class Forwarder:
@@ -131,8 +127,12 @@ class Callbacks(Forwarder):
     def call(self, function: Callable[[dict[str, Any]], Any], figures: dict[str, Any]) -> None:
         if self.stopped:
             return
-        with self.listener.aside():
-            answer = function(figures)
+        if bar := getattr(self.listener, "bar", None):
+            bar.clear()  # what the function prints is above the bar
+        answer = function(figures)
+        if bar:
+            sys.stdout.flush()
+            bar.refresh()
         if type(answer).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True
             interrupts.ask()
@@ -203,13 +203,3 @@ class Bar(Progress):
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Clear the bar, so that what the block prints is above it, and show it again."""
-        if self.bar is not None:
-            self.bar.clear()
-        yield
-        if self.bar is not None:
-            sys.stdout.flush()
-            self.bar.refresh()

@@ -27,7 +27,7 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.counts import packed
 from tiedtools.vectors.formats import FORMATS
-from tiedtools.vectors.naming import trained_format
+from tiedtools.vectors.vectors import trained_format
 
 SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names of paths or lists of paths in `reading`
 TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10

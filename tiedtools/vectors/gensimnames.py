@@ -44,6 +44,27 @@ class GensimNames(Renaming):
     get_index = same_as("row")
     has_index_for = same_as("__contains__")
 
+    def to_gensim(self: Any) -> Any:
+        """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError:
+            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
+        keyed = KeyedVectors(self.dim)
+        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
+        return keyed
+
+    @classmethod
+    def from_gensim(cls: Any, source: Any) -> Any:
+        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`.
+
+        Raises TiedtoolsError for anything else.
+        """
+        keyed = getattr(source, "wv", source)
+        if not hasattr(keyed, "index_to_key"):
+            raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
+        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
+
     def get_vector(self: Any, key: str, norm: bool = False) -> np.ndarray:
         """Return the vector (E,) of a word; norm: at length 1."""
         return unit(self[[key]])[0] if norm else self[key]

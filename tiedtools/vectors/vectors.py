@@ -3,6 +3,7 @@
 import contextlib
 import html
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,17 +11,18 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tiedtools.base.errors import Mistyped, TiedtoolsError, UnknownWord, printable, quoted
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, UnknownWord, printable, quoted
 from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.files import modelfile
 from tiedtools.files.families import imported
-from tiedtools.files.output import open_packed
-from tiedtools.text.sources import counted, word_errors
+from tiedtools.files.output import open_packed, split_compression
+from tiedtools.text.sources import counted, refuse_missing, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
-from tiedtools.vectors.formats import FOLDER, FORMATS
+from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
 from tiedtools.vectors.gensimnames import GensimNames
-from tiedtools.vectors.modelvectors import find_model, read_model
-from tiedtools.vectors.naming import format_of
+from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
+from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.rows import Rows, stored_type
 
@@ -28,6 +30,7 @@ Path = str | os.PathLike[str]
 Matrix = np.ndarray[Any, Any]
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 WORDS_SHOWN, NUMBERS_SHOWN = 10, 6  # in notebooks
+UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
 
 
 @dataclass(eq=False, repr=False)
@@ -85,7 +88,7 @@ class Vectors(GensimNames):
         more = "<td>...</td>" * (self.dim > NUMBERS_SHOWN)
         rows = (
             f"<tr><th>{html.escape(printable(str(word)))}</th>{''.join(f'<td>{x:.3f}</td>' for x in row)}{more}</tr>"
-            for word, row in zip(self.words[:WORDS_SHOWN], self.matrix[:, :NUMBERS_SHOWN])
+            for word, row in zip(self.words[:WORDS_SHOWN], np.asarray(self.matrix[:WORDS_SHOWN])[:, :NUMBERS_SHOWN])
         )
         return f"<table><caption>{html.escape(repr(self))}</caption>{''.join(rows)}</table>"
 
@@ -232,27 +235,6 @@ class Vectors(GensimNames):
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
 
-    def to_gensim(self) -> Any:
-        """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError:
-            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
-        keyed = KeyedVectors(self.dim)
-        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
-        return keyed
-
-    @classmethod
-    def from_gensim(cls, source: Any) -> "Vectors":
-        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`.
-
-        Raises TiedtoolsError for anything else.
-        """
-        keyed = getattr(source, "wv", source)
-        if not hasattr(keyed, "index_to_key"):
-            raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
-        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
-
     @classmethod
     def read(cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool = False) -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
@@ -327,3 +309,68 @@ def as_terms(terms: Terms) -> list[Any]:
 def limits(topn: int, restrict: int | None) -> list[Any]:
     """Validate and return the limits of a query."""
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
+
+
+def format_of(path: str, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> str:
+    """Return the format of vectors written to `path`, as Vectors.write chooses it.
+
+    Raises Contradiction if the file would be read as something else, the extension is unknown, the format has no
+    numbers of type `dtype`, or only one of format and name is that of a quantized file.
+    """
+    match = WHICH.fullmatch(path)
+    if path.endswith(".npz") or match and modelfile.is_model(match[1]):
+        raise Contradiction(f"{path}: would be read as a model file; choose another name for vectors")
+    stem, compression = split_compression(path)
+    extension = os.path.splitext(stem)[1]
+    written = formats.extensions()
+    if format is None and format_by_name(path) == FOLDER:
+        format = FOLDER
+    if format is None and extension not in written and not UNNAMED.fullmatch(extension):
+        raise Contradiction(
+            f"{path}: unknown extension {extension}; use {', '.join(written)}, or none for text, or choose `format`"
+        )
+    format = format or written.get(extension, "text")
+    one_of("format", format, FORMATS)
+    one_of("dtype", dtype, DTYPES)
+    if dtype not in FORMATS[format].dtypes:
+        others = ", ".join(name for name, other in FORMATS.items() if dtype in other.dtypes)
+        raise Contradiction(f"`dtype={dtype}`: format {format} has only float32; choose one of {others}")
+    two_files = FORMATS[format].two_files
+    if compression and two_files:
+        raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
+    if quantize and format != "fasttext":
+        raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
+    if extension == ".ftz" and not quantize:
+        raise Contradiction(
+            f"{path}: .ftz is for quantized vectors; give `quantize`, or write `format=fasttext` to .bin"
+        )
+    named = format_by_name(path) or format
+    if named != format and not two_files and format != FOLDER:  # the former add their extension
+        raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
+    return format
+
+
+def file_written(path: str, format: str) -> str:
+    """Return the path to which `Vectors.write` writes vectors. Raises Contradiction for a name without a file."""
+    if format == FOLDER:
+        return os.path.join(path, "model.safetensors")
+    return matrixfiles.paths(path, format)[0] if FORMATS[format].two_files else path
+
+
+def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
+    """Raise TiedtoolsError if one of several vector files does not exist, before the first is read."""
+    refuse_missing([file for path in paths for file in files_read(path, format)])
+
+
+def trained_format(path: str | None, binary: bool = False, two_files: bool = True) -> str:
+    """Return the format in which a run writes vectors to `path`: by extension, else text or binary.
+
+    Raises Contradiction for the name of a model or of a folder, and of a format of two files unless `two_files`.
+    """
+    extension = os.path.splitext(path or "")[1]
+    format = format_by_name(path or "") or ("binary" if binary else "text")
+    if extension == ".npz" or format == FOLDER or FORMATS[format].two_files and not two_files:
+        models = "choose another name, .npz is for models"
+        other = models if extension == ".npz" else "use `tiedtools convert` for that format"
+        raise Contradiction(f"`output` {path}: would be read as {extension or format}; {other}")
+    return format

@@ -24,7 +24,7 @@ from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.kmeans import spherical_kmeans
-from tiedtools.vectors.naming import trained_format
+from tiedtools.vectors.vectors import trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()
 WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
