@@ -126,6 +126,8 @@ def test_language_models_have_the_names_of_their_cells():
         model = tt.LanguageModel(name, workers=1, iter=2, tying="tied+L")
         assert (model.kind, model.configured[0].cell, model.configured[0].tying) == ("lm", name, "linear")
         assert model.configured[1].epochs == 2
+        with pytest.raises(TypeError, match="cell"):
+            tt.LanguageModel(name, cell="lstm")
 
 
 def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):
@@ -206,6 +208,8 @@ def test_a_used_up_generator_is_called_that(model):
     for use in model.fit, lm.perplexity, lm.score:
         with pytest.raises(FileNotFoundError, match=r"pass a text as sentences, \['the king'.split\(\), ...\]"):
             use("the king")
+        with pytest.raises(FileNotFoundError, match="^king: cannot be read"):
+            use("king")
     assert lm.perplexity(["the king".split()]) > 0
 
 

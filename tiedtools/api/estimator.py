@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
-from tiedtools.base.aliases import METHODS, Renaming, translated
+from tiedtools.base.aliases import Renaming, translated
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
@@ -38,7 +38,7 @@ class Estimator(Renaming):
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
-    instead: ClassVar = METHODS
+    instead: ClassVar = {"train": "`fit(text)`"}
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
         self.settings = translated(settings, inspect.signature(type(self)).parameters)

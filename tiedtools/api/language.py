@@ -56,7 +56,7 @@ class LanguageModel(Estimator):
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
         if kind in CELLS and kind not in kinds():
-            kind, settings = "lm", {"cell": kind, **settings}
+            kind, settings = "lm", dict(cell=kind, **settings)
         one_of("kind", kind, [*kinds(), "gru", "rhn"])
         self.kind = kind
         super().__init__(kinds()[kind].get("configure"), settings)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Range, Reading, checked, documented, sort_out
 from tiedtools.models.word2vec.config import Config, Continuation, Resampling, configure, written
@@ -36,6 +37,8 @@ class Word2Vec(Estimator):
     >>> model = Word2Vec(size=300, architecture="skipgram", tying="signs").fit("corpus.txt")
     >>> model.vectors.most_similar("king")
     """
+
+    instead: ClassVar = METHODS
 
     def __init__(self, sentences: Any = None, **settings: Any) -> None:
         texts = [text for text in (sentences, settings.pop("corpus_file", None)) if text is not None]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tiedtools.base.errors import Mistyped, Renamed
 
-ON, OFF = {0: False, 1: True}, {0: True, 1: False}  # as True == 1, also for True and False
+NOT = {0: True, 1: False}  # as True == 1, also of True and False
 ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting, {value: value of the setting})
     "vector_size": ("size", {}),
     "workers": ("threads", {}),
@@ -16,9 +16,9 @@ ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting,
     "sg": ("architecture", {0: "cbow", 1: "skipgram"}),
     "cbow": ("architecture", {0: "skipgram", 1: "cbow"}),
     "architecture": ("architecture", {"sg": "skipgram", "skip-gram": "skipgram"}),
-    "hs": ("hs", ON),
-    "cbow_mean": ("cbow_sum", OFF),
-    "shrink_windows": ("fixed_window", OFF),
+    "hs": ("hs", {0: False, 1: True}),
+    "cbow_mean": ("cbow_sum", NOT),
+    "shrink_windows": ("fixed_window", NOT),
     "tying": ("tying", {"tied+L": "linear"}),
 }
 UNAVAILABLE = {  # setting of gensim -> what to do
