@@ -91,7 +91,7 @@ def test_messages_of_settings():
     for kind, settings, problem in (
         ("w2v", dict(lr=1e-40), "`lr=1e-40` must be finite, with magnitude 1e-30 to 1e30"),
         ("w2v", dict(lr=0.0), "`lr=0.0` must be more than 0 and at most 10,000"),
-        ("w2v", dict(hs=1), "`hs=1` is not bool"),
+        ("w2v", dict(hs=2), "`hs=2` is not bool"),
         ("w2v", dict(size=1.5), "`size=1.5` is not int"),
         ("w2v", dict(shared_negatives=(1, 8)), "is not three integers, from .1, 4, 4. to .1024, 4096, 65536."),
         ("w2v", dict(shared_negatives=(1, 8.0, 8)), "is not three integers"),
@@ -100,7 +100,7 @@ def test_messages_of_settings():
         ("lstm", dict(dropout=math.nan), "`dropout=nan` must be at least 0 and less than 1"),
         ("lstm", dict(preset=["inan-small"]), "is not one of zaremba-small"),
         ("lstm", dict(preset="zaremba"), "`preset='zaremba'` is not one of zaremba-small, "),
-        ("gru", {}, "`kind='gru'` is not one of lstm, lm, rnnlm"),
+        ("elman", {}, "`kind='elman'` is not one of lstm, lm, rnnlm"),
         ("rnnlm", dict(direct=math.nan), "`direct=nan` must be from 0 to 10,000"),
         ("rnnlm", dict(direct="1"), "`direct='1'` is not float"),
         ("rnnlm", dict(size=3, hidden=3), "`size` and `hidden` are the same"),

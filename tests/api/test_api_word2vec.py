@@ -184,7 +184,7 @@ def test_without_a_model(tmp_path):
     with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
         _ = tt.Word2Vec().vectors
     (tmp_path / "text").write_text("a b\n")
-    with pytest.raises(tt.TiedtoolsError, match="not a tiedtools model"):
+    with pytest.raises(tt.TiedtoolsError, match="neither a word2vec header"):
         tt.load(tmp_path / "text")
     with pytest.raises(tt.TiedtoolsError, match="No such file"):
         tt.Word2Vec().fit(tmp_path / "none")

@@ -5,6 +5,7 @@ import parsing
 import pytest
 from paths import ROOT
 
+from tiedtools.base import aliases
 from tiedtools.cli import COMMANDS, cli, suggestions
 
 MISTAKES = {
@@ -71,13 +72,13 @@ def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, me
 def test_suggestions_exist():
     """Each suggested command line is one, with options of its command; no name has two meanings, or is a command's."""
     options = {name for _, command in commands() for option in command.params for name in option.opts}
-    for table in suggestions.COMMANDS, suggestions.OPTIONS:
+    for table in suggestions.COMMANDS, aliases.OPTIONS:
         others = [name for names in table.values() for name in names.split()]
         assert len(set(others)) == len(others)
         for meant in table:
             words = [word for word in meant.split() if not meant.endswith(".")]
             assert all(word in options for word in words if word.startswith("--")), meant
-            assert table is suggestions.OPTIONS or not words or words[0] in COMMANDS, meant
+            assert table is aliases.OPTIONS or not words or words[0] in COMMANDS, meant
     assert not {*COMMANDS} & {name for names in suggestions.COMMANDS.values() for name in names.split()}
 
 

@@ -22,7 +22,7 @@ def write_set(path, sections):
 
 def write_vectors(path, vectors):
     with open(path, "wb") as file:
-        vectors.write_binary(file)
+        vectors.write_stream(file, "binary")
     return path
 
 

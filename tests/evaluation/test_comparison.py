@@ -35,7 +35,7 @@ def files(tmp_path):
     words = [f"w{k}" for k in range(70)]
     for path, vectors in zip(paths, (Vectors(words[:60], matrix), Vectors(words[20:70], (matrix + noise)[10:]))):
         with open(path, "wb") as file:
-            vectors.write_text(file)
+            vectors.write_stream(file, "text")
     return paths
 
 

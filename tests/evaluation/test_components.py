@@ -25,7 +25,7 @@ def spectrum(*deviations, V=400):
 
 def write(path, vectors):
     with open(path, "wb") as file:
-        vectors.write_text(file)
+        vectors.write_stream(file, "text")
     return path
 
 

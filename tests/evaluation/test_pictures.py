@@ -33,7 +33,7 @@ def vectors(tmp_path):
     path = tmp_path / "v.txt"
     matrix = np.random.default_rng(1).standard_normal((40, 6))
     with open(path, "wb") as file:
-        Vectors([f"w{k}" for k in range(40)], matrix).write_text(file)
+        Vectors([f"w{k}" for k in range(40)], matrix).write_stream(file, "text")
     return path
 
 

@@ -26,15 +26,15 @@ def make(words, E=5, seed=0):
     return Vectors(list(words), matrix)
 
 
-def written(write):
-    """Return the bytes that a method such as `vectors.write_text` writes."""
+def written(vectors, format="text"):
+    """Return the bytes of vectors in a format."""
     file = io.BytesIO()
-    write(file)
+    vectors.write_stream(file, format)
     return file.getvalue()
 
 
 def glove(vectors):
-    return written(vectors.write_text).partition(b"\n")[2]
+    return written(vectors).partition(b"\n")[2]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def assert_refused(error, *parts):
 
 def test_text_matches_word2vec_output():
     vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-6, -1234.5]])
-    assert written(vectors.write_text).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000001 -1234.500000\n"
+    assert written(vectors).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000001 -1234.500000\n"
 
 
 @pytest.mark.parametrize("name", ["some.txt", "some.glove", "some.tsv"])
@@ -89,14 +89,14 @@ def test_text_matches_printf_across_blocks(monkeypatch):
     lines = ["500 7\n"]
     for word, row in zip(vectors.words, vectors.matrix.tolist(), strict=True):
         lines.append(word + "".join(f" {x:.6f}" for x in row) + "\n")
-    assert written(vectors.write_text).decode() == "".join(lines)
+    assert written(vectors).decode() == "".join(lines)
 
 
 def test_binary_matches_word2vec_output(monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 20)
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
-    assert written(vectors.write_binary) == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
+    assert written(vectors, "binary") == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
 
 
 def test_writes_noncontiguous_matrices():
@@ -104,8 +104,8 @@ def test_writes_noncontiguous_matrices():
     plain = make(words)
     for matrix in (np.asfortranarray(plain.matrix), np.repeat(plain.matrix, 2, axis=0)[::2]):
         matrix.flags.writeable = False
-        assert written(Vectors(words, matrix).write_text) == written(plain.write_text)
-        assert written(Vectors(words, matrix).write_binary) == written(plain.write_binary)
+        assert written(Vectors(words, matrix)) == written(plain)
+        assert written(Vectors(words, matrix), "binary") == written(plain, "binary")
 
 
 # Round trips
@@ -115,7 +115,7 @@ def test_writes_noncontiguous_matrices():
 @pytest.mark.parametrize("E", [1, 5])
 def test_round_trips_for_any_block_size(read, monkeypatch, block, E):
     vectors = make(ODD_WORDS + [f"w{i}" for i in range(200)], E)
-    text, binary = written(vectors.write_text), written(vectors.write_binary)
+    text, binary = written(vectors), written(vectors, "binary")
     monkeypatch.setattr(streams, "BLOCK", block)
     assert_same(read(text), vectors, decimals=6)
     assert_same(read(text, format="text"), vectors, decimals=6)
@@ -131,13 +131,13 @@ def test_random_words_round_trip(read):
         characters = [chr(c) for c in rng.integers(0, 0x3000, 300) if not re.match("[ \t\n\r\ud800-\udfff]", chr(c))]
         words = ["".join(rng.choice(characters, rng.integers(1, 9))) for _ in range(50)]
         vectors = make(words, E=4, seed=seed)
-        assert_same(read(written(vectors.write_text)), vectors, decimals=6)
-        assert_same(read(written(vectors.write_binary)), vectors)
+        assert_same(read(written(vectors)), vectors, decimals=6)
+        assert_same(read(written(vectors, "binary")), vectors)
 
 
 def test_duplicate_words_are_kept(read):
     vectors = make(["a", "b", "a"])
-    again = read(written(vectors.write_text))
+    again = read(written(vectors))
     assert_same(again, vectors, decimals=6)
     assert again.index == {"a": 0, "b": 1}
 
@@ -145,8 +145,8 @@ def test_duplicate_words_are_kept(read):
 @pytest.mark.parametrize("extension, compress", [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
 def test_reads_compressed_files(read, extension, compress):
     vectors = make(["a", "b", "c"])
-    assert_same(read(compress(written(vectors.write_binary)), f"some.bin.{extension}"), vectors)
-    packed = compress(written(make([f"w{i}" for i in range(2000)]).write_text))
+    assert_same(read(compress(written(vectors, "binary")), f"some.bin.{extension}"), vectors)
+    packed = compress(written(make([f"w{i}" for i in range(2000)])))
     with pytest.raises(TiedtoolsError) as error:
         read(packed[: len(packed) // 2], f"some.txt.{extension}")
     assert_refused(error)
@@ -158,27 +158,27 @@ def test_reads_zstandard(read, tmp_path):
     vectors = make(["a", "b", "c"])
     try:
         with xopen(tmp_path / "some.vec.zst", "wb", threads=0) as file:
-            vectors.write_text(file)
+            vectors.write_stream(file, "text")
     except ImportError:
         pytest.skip("xopen without its zstd extra")
     assert_same(Vectors.read(tmp_path / "some.vec.zst"), vectors, decimals=6)
 
 
-@pytest.mark.parametrize("method", ["write_text", "write_binary"])
-def test_reads_standard_input_from_a_pipe(monkeypatch, method):
+@pytest.mark.parametrize("format", ["text", "binary"])
+def test_reads_standard_input_from_a_pipe(monkeypatch, format):
     vectors = make([f"w{i}" for i in range(20_000)])
     monkeypatch.setattr(streams, "BLOCK", 10_000)
     source, sink = os.pipe()
 
     def feed():
         with open(sink, "wb") as file:
-            getattr(vectors, method)(file)
+            vectors.write_stream(file, format)
 
     thread = threading.Thread(target=feed)
     thread.start()
     with open(source) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert_same(Vectors.read("-"), vectors, decimals=6 if method == "write_text" else None)
+        assert_same(Vectors.read("-"), vectors, decimals=6 if format == "text" else None)
     thread.join()
 
 
@@ -188,9 +188,9 @@ def test_reads_standard_input_from_a_pipe(monkeypatch, method):
 def test_files_are_interchangeable_with_gensim(tmp_path):
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     vectors = make(["</s>", "é", "a\u00a0b"] + [f"w{i}" for i in range(300)], E=7)
-    for binary, method in [(False, "write_text"), (True, "write_binary")]:
+    for binary, format in [(False, "text"), (True, "binary")]:
         ours = tmp_path / f"ours{binary}"
-        ours.write_bytes(written(getattr(vectors, method)))
+        ours.write_bytes(written(vectors, format))
         theirs = keyedvectors.KeyedVectors.load_word2vec_format(str(ours), binary=binary)
         read = Vectors.read(ours)
         assert theirs.index_to_key == read.words == vectors.words
@@ -218,8 +218,8 @@ def test_reads_binary_with_spaces_and_line_ends_in_floats(read):
 @pytest.mark.parametrize("value", [0.0, 0.3])  # with control characters; without, but not UTF-8
 def test_distinguishes_binary_from_text(read, value):
     vectors = Vectors(["a", "b"], np.full((2, 3), value))
-    assert_same(read(written(vectors.write_binary)), vectors)
-    assert_same(read(written(vectors.write_text)), vectors)
+    assert_same(read(written(vectors, "binary")), vectors)
+    assert_same(read(written(vectors)), vectors)
 
 
 @pytest.mark.parametrize(
@@ -365,12 +365,12 @@ def test_overlong_lines_are_rejected_early(read, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from Linux's /proc")
-@pytest.mark.parametrize("method", ["write_text", "write_binary", "glove"])
-def test_peak_memory_is_little_more_than_the_matrix(tmp_path, method):
+@pytest.mark.parametrize("format", ["text", "binary", "glove"])
+def test_peak_memory_is_little_more_than_the_matrix(tmp_path, format):
     """Measured by the system: NumPy's accounting counts both old and new blocks when pages are only remapped."""
     for name, V in ("small.vec", 100), ("large.vec", 60_000):
         vectors = make([f"w{i}" for i in range(V)], E=300)
-        (tmp_path / name).write_bytes(glove(vectors) if method == "glove" else written(getattr(vectors, method)))
+        (tmp_path / name).write_bytes(glove(vectors) if format == "glove" else written(vectors, format))
     code = """
 import re
 from tiedtools.vectors.vectors import Vectors

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.aliases import Renaming, translated
+from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
-from tiedtools.runs.progress import Callbacks, Progress
+from tiedtools.runs.progress import Bar, Callbacks, Progress
 from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
@@ -25,7 +28,7 @@ Callback = Callable[[dict[str, Any]], object]
 Self = TypeVar("Self", bound="Estimator")
 
 
-class Estimator:
+class Estimator(Renaming):
     """Base class of Word2Vec, LanguageModel, and Translator.
 
     Trained models can be pickled, and used after `fork`: each process starts its own threads.
@@ -35,20 +38,17 @@ class Estimator:
     history: list[dict[str, Any]]  # figures of each epoch of the last `fit`, and of the run that it resumed
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
+    instead: ClassVar = {"train": "`fit(text)`"}
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
-        self.settings, self.history, self.configure = settings, [], configure
-        self.configuration = dict(settings), configure(**settings)
+        self.settings = translated(settings, inspect.signature(type(self)).parameters)
+        self.history, self.configure = [], configure
+        configure(**self.settings)  # checks them
 
     @property
     def configured(self) -> list[Any]:
-        """Configuration of a run: [model configuration, Training (not for Word2Vec), dict of settings of the texts].
-
-        It is cached until `settings` changes.
-        """
-        if self.configuration[0] != self.settings:
-            self.configuration = dict(self.settings), self.configure(**self.settings)
-        return self.configuration[1]
+        """Configuration of a run: [model configuration, Training (not for Word2Vec), dict of settings of the texts]."""
+        return self.configure(**self.settings)
 
     @classmethod
     def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
@@ -81,6 +81,8 @@ class Estimator:
         """
         one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
+        if which != "source" and len(self.model.vocab) == len(vectors):
+            vectors.counts = self.model.vocab.counts
         return vectors
 
     def raw(self, source: Any, **how: Any) -> list[Any]:
@@ -97,10 +99,17 @@ class Estimator:
         with open_output(os.fspath(path)) as file:
             model.save(file)
 
+    @classmethod
+    def load(cls, path: Path) -> Any:
+        """Read a model, as `tiedtools.load` does."""
+        import tiedtools
+
+        return tiedtools.load(path)
+
     def run(
         self: Self,
         trainer: Trainer,
-        progress: bool | Progress,
+        progress: bool | Progress | None,
         on_epoch: Callback | None,
         on_timer: Callback | None,
         timer_seconds: float,
@@ -108,13 +117,13 @@ class Estimator:
         """Train with a Trainer; arguments as for `fit`. Logs a warning if a new model replaces a trained one."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):
-                raise Contradiction(f"`{name}={function!r}` is not a function or None; correct it")
+                raise Mistyped(f"`{name}={function!r}` is not a function or None; correct it")
         if not (progress is None or isinstance(progress, bool | Progress)):
-            raise Contradiction(f"`progress={progress!r}` is not True, False, or a Progress; correct it")
+            raise Mistyped(f"`progress={progress!r}` is not None, True, False, or a Progress; correct it")
         timer_seconds = checked("timer_seconds", timer_seconds, float, Range(0))
+        if progress is None:
+            progress = "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
         if progress is True:
-            from tiedtools.runs.progress import Bar
-
             progress = Bar(trainer.schedule is not None)
         if self.trained is not None and not trainer.files.resume:
             log.warning(
@@ -138,7 +147,7 @@ class Estimator:
 def files(fields: dict[str, Any], *kinds: Any) -> list[Any]:
     """Return an instance of each dataclass in `kinds`, and a Files, with these fields; paths may be os.PathLike.
 
-    Raises Contradiction for unknown fields.
+    Raises TypeError for unknown fields.
     """
     paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in fields.items()}
     return sort_out(paths, *kinds, Files)

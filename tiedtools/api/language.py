@@ -13,6 +13,7 @@ from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
+from tiedtools.network.cells import CELLS
 from tiedtools.network.precedence import DROPOUT, Shorthands
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
@@ -39,7 +40,8 @@ def kinds() -> dict[str, Family]:
 class LanguageModel(Estimator):
     """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 
-    kind      "lstm" or "lm", which are equivalent and have the setting `cell`; or "rnnlm"
+    kind      "lstm" or "lm", which are equivalent and have the setting `cell`; its other values, "gru" and "rhn"; or
+              "rnnlm"
     settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores. tying="untied", "tied", or "linear"
               (tied+L) stands for --tie and --tie-linear, output_bias=False for --no-output-bias. For "rnnlm", size is
               another name for hidden, and models.rnnlm.config lists the settings; the settings of "lm" are below
@@ -53,7 +55,9 @@ class LanguageModel(Estimator):
     cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
-        one_of("kind", kind, list(kinds()))
+        if kind in CELLS and kind not in kinds():
+            kind, settings = "lm", dict(cell=kind, **settings)
+        one_of("kind", kind, [*kinds(), "gru", "rhn"])
         self.kind = kind
         super().__init__(kinds()[kind].get("configure"), settings)
 
@@ -98,7 +102,7 @@ class LanguageModel(Estimator):
         valid: Any = None,
         test: Any = None,
         *,
-        progress: bool | Progress = False,
+        progress: bool | Progress | None = None,
         on_epoch: Callback | None = None,
         on_timer: Callback | None = None,
         timer_seconds: float = 10.0,
@@ -113,7 +117,7 @@ class LanguageModel(Estimator):
         source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
         valid, test    validation and test text, likewise; without `valid`, the last `valid_share` of the source is
                        held out
-        progress       True: show a tqdm bar on stderr; or a Progress
+        progress       show a tqdm bar; None: on a terminal and in notebooks only; or a Progress
         on_epoch       called after each epoch with a dict: epoch, lr, train_ppl, valid_ppl, words_per_s, seconds
         on_timer       called every `timer_seconds` with a dict: words, loss (nats), lr, words_per_s. Training stops
                        if a callback returns False

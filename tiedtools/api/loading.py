@@ -13,28 +13,29 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES
-from tiedtools.files.modelfile import WRONG, corrupt
+from tiedtools.files.modelfile import WRONG, corrupt, is_model
 from tiedtools.models.families import load_model
-from tiedtools.vectors.foreign import is_fasttext
 from tiedtools.vectors.runs import is_runs
 from tiedtools.vectors.vectors import Vectors
 
 
 def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Runs | Vectors:
-    """Read a model of any kind, written by `save`, a command, Mikolov's rnnlm, or fastText; or a file of Runs.
+    """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm; a file of Runs; or Vectors.
 
     threads  number of threads to use; None: all cores
 
     The model keeps the settings of its training, and `fit` trains a new model with them. Without `threads`, `fit` uses
     as many threads as the earlier training, at most one per core. rnnlm's files lack settings of texts and epochs,
-    such as min_count and lr, which then have their defaults. Of a fastText model, the Vectors are returned.
+    such as min_count and lr, which then have their defaults.
 
-    Raises TiedtoolsError if the file is not a model; word vectors are read by Vectors.read.
+    Other files are read as word vectors, with the defaults of Vectors.read; "MODEL:out" reads output vectors, too.
+
+    Raises TiedtoolsError if the file is none of these, or corrupt.
     """
-    if is_fasttext(os.fspath(path)):
-        return Vectors.read(path)
     if is_runs(os.fspath(path)):
         return Runs.load(path)
+    if not is_model(os.fspath(path)):
+        return Vectors.read(path)
     model = load_model(os.fspath(path), checked("threads", threads, int | None, THREADS))
     estimator: Word2Vec | LanguageModel | Translator
     try:

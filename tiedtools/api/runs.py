@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tiedtools.api.estimator import Path
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError, UnknownWord
 from tiedtools.evaluation import shift, uncertainty
 from tiedtools.vectors import runs
 from tiedtools.vectors.neighbors import summands
@@ -38,7 +38,7 @@ class Runs(runs.Runs):
         index = {word: row for row, word in enumerate(self.words)}
         terms = summands(words, index)
         if unknown := [word for word, _ in terms if word not in index]:
-            raise KeyError(f"no vector for {unknown[0]!r}; check its spelling")
+            raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")
         return [(index[word], sign) for word, sign in terms]
 
     def most_similar(self, words: str, topn: int = 10, restrict: int | None = None) -> list[dict[str, Any]]:

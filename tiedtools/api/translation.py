@@ -66,7 +66,7 @@ class Translator(Estimator):
         valid_source: Any = None,
         valid_target: Any = None,
         *,
-        progress: bool | Progress = False,
+        progress: bool | Progress | None = None,
         on_epoch: Callback | None = None,
         on_timer: Callback | None = None,
         timer_seconds: float = 10.0,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.aliases import METHODS
+from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import Config, Resampling, configure, written
 from tiedtools.text.sentences import sources
@@ -27,14 +28,25 @@ class Word2Vec(Estimator):
     "tied", "signs" (tied, with a quarter of the dimensions negated in the input), or "linear" (tied+L, with a learned
     linear map L between input and output). One thread gives reproducible results.
 
-    Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
+    The names of gensim are accepted, too: vector_size, workers, alpha, sg, cbow_mean, shrink_windows, and others in
+    base.aliases. With `sentences`, a text as for `fit`, or `corpus_file`, the constructor trains.
+
+    Raises ValueError for settings that are out of range or contradictory, and TypeError if they are unknown or of a
+    wrong type; both are Contradiction.
 
     >>> model = Word2Vec(size=300, architecture="skipgram", tying="signs").fit("corpus.txt")
     >>> model.vectors.most_similar("king")
     """
 
-    def __init__(self, size: int = 100, **settings: Any) -> None:
-        super().__init__(configure, {"size": size, **settings})
+    instead: ClassVar = METHODS
+
+    def __init__(self, sentences: Any = None, **settings: Any) -> None:
+        texts = [text for text in (sentences, settings.pop("corpus_file", None)) if text is not None]
+        if len(texts) > 1:
+            raise Mistyped("`sentences` and `corpus_file` are both a text; omit one of them")
+        super().__init__(configure, settings)
+        for text in texts:
+            self.fit(text)
 
     def trainer(
         self,
@@ -69,7 +81,7 @@ class Word2Vec(Estimator):
         source: Any,
         valid: Any = None,
         *,
-        progress: bool | Progress = False,
+        progress: bool | Progress | None = None,
         on_epoch: Callback | None = None,
         on_timer: Callback | None = None,
         timer_seconds: float = 10.0,
@@ -84,7 +96,7 @@ class Word2Vec(Estimator):
 
         source         a path, a list of paths, an open file, or an iterable of sentences (lists of words), read once
         valid          held-out text, likewise, whose loss is computed after each epoch
-        progress       True: show a tqdm bar on stderr; or a Progress
+        progress       show a tqdm bar; None: on a terminal and in notebooks only; or a Progress
         on_epoch       called after each epoch with a dict: epoch, loss (nats), seconds, lr, words_per_s; with `valid`
                        also valid_loss
         on_timer       called every `timer_seconds` with a dict: words, loss, lr, words_per_s. Training stops if a
@@ -111,6 +123,8 @@ class Word2Vec(Estimator):
         Raises TiedtoolsError before `fit`, and for several runs.
         """
         return self.word_vectors(written(self.model.config))
+
+    wv = vectors  # gensim's name
 
     @property
     def runs(self) -> Runs:

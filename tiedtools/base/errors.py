@@ -20,13 +20,33 @@ class TiedtoolsError(Exception):
     status = 1
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(str(self.args[0]) if self.args else "")  # KeyError would quote it
 
 
-class Contradiction(TiedtoolsError):
-    """Options that exclude each other or are meaningless together."""
+class Contradiction(TiedtoolsError, ValueError):
+    """Settings out of range, or that exclude each other or are meaningless together."""
 
     status = 2
+
+
+class Mistyped(Contradiction, TypeError):
+    """A setting or argument that does not exist, or of a wrong type."""
+
+
+class UnknownWord(TiedtoolsError, KeyError):
+    """A word without a vector."""
+
+
+class Renamed(TiedtoolsError, AttributeError):
+    """A method of another library that has another name here."""
+
+
+class Unreadable(TiedtoolsError, OSError):
+    """A file that cannot be read."""
+
+
+class NotFound(Unreadable, FileNotFoundError):
+    """A file that does not exist."""
 
 
 class Diverged(TiedtoolsError):
@@ -52,13 +72,16 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)) + (f"; {remedy}" if remedy else "")
 
 
-def unreadable(path: str, error: BaseException) -> "TiedtoolsError":
+def unreadable(path: str, error: BaseException) -> TiedtoolsError:
     """Return the TiedtoolsError for a file that cannot be read; `error` is the exception that caused it."""
+    if isinstance(error, TiedtoolsError):
+        return error
     if isinstance(error, OSError) and error.strerror:
         why = reason(error)
     else:  # from a decompressor
         why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
-    return TiedtoolsError(f"{path or repr(path)}: cannot be read: {why}")
+    kind = NotFound if isinstance(error, FileNotFoundError) else Unreadable if isinstance(error, OSError) else None
+    return (kind or TiedtoolsError)(f"{path or repr(path)}: cannot be read: {why}")
 
 
 def library(name: str, purpose: str, extra: str) -> Any:

@@ -1,7 +1,6 @@
 """Settings, each declared once as a field of a dataclass: checks, documentation, and sorting by name."""
 
 import dataclasses
-import difflib
 import inspect
 import numbers
 import textwrap
@@ -9,7 +8,8 @@ import typing
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from tiedtools.base.errors import Contradiction, quoted
+from tiedtools.base import aliases
+from tiedtools.base.errors import Contradiction, Mistyped, quoted
 
 T = TypeVar("T")
 Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
@@ -66,7 +66,7 @@ def checked(name: str, value: Any, expected: Any, within: Range | None = None) -
         fits = isinstance(value, types)
     if not fits:
         names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in types)
-        raise Contradiction(f"`{name}={quoted(value)}` is not {names}; correct it")
+        raise Mistyped(f"`{name}={quoted(value)}` is not {names}; correct it")
     if within:
         within.require(name, value)
     return value
@@ -320,9 +320,7 @@ def sort_out(settings: dict[str, Any], *kinds: Any) -> list[Any]:
     known = set().union(*fields)
     for name in settings:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            remedy = f"did you mean `{close[0]}`?" if close else f"choose from {', '.join(sorted(known))}"
-            raise Contradiction(f"unknown setting `{name}`; {remedy}")
+            raise Mistyped(f"unknown setting `{name}`; {aliases.remedy(name, known)}")
     configs: list[Any] = []
     for kind, names in zip(kinds, fields):
         types = typing.get_type_hints(kind)

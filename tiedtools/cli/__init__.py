@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tiedtools.base import interrupts, processor
+from tiedtools.base import aliases, interrupts, processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError, printable, reason
 from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
@@ -156,7 +156,7 @@ def usage_message(error: click.UsageError, args: list[str]) -> str:
         if not typed.startswith("--"):  # click names only the first letter of `-sise`
             typed = next((word for word in words if word not in options and word.startswith((typed, HELP))), typed)
         names = [name.removeprefix("--") for name in options if name.startswith("--")]
-        return f"No such option {typed!r}.{suggestions.hint(typed, names, suggestions.OPTIONS)}"
+        return f"No such option {typed!r}.{suggestions.hint(typed, names, aliases.OPTIONS)}"
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
     # click writes the names of its types
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")

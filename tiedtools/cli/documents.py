@@ -126,8 +126,8 @@ def docvec(
         {"line": number, "text": line, "vector": vector}
         for number, (line, vector) in enumerate(zip(first_lines, digits), 1)
     )
-    write = vectors.write_binary if binary else vectors.write_text
-    yield Answer((lambda file: np.save(file, matrix)) if as_npy else write, rows)
+    form = "binary" if binary else "text"
+    yield Answer(lambda file: np.save(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
     source.lexicon.tell_oovs()
 
 

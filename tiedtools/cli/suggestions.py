@@ -1,8 +1,9 @@
 """Suggest a command or option for an unknown name, by names in other programs or by spelling."""
 
-import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
+
+from tiedtools.base.aliases import closest
 
 # Suggestion -> other names for it. A sentence is shown unchanged.
 COMMANDS = {
@@ -27,45 +28,11 @@ COMMANDS = {
     "vocab": "vocabulary count ngram-count",
     "data get": "download get",
 }
-OPTIONS = {
-    "Join phrases in the text with `tiedtools phrases` first.": "phrases bigrams",
-    "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
-    "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
-    "--hidden": "nhid hidden-size",
-    "--layers": "nlayers num-layers",
-    "--steps": "bptt seq-len",
-    "--window": "ws window-size",
-    "--epochs": "epoch iter iterations niter",
-    "--lr": "learning-rate alpha rate",
-    "--min-alpha": "min-learning-rate",
-    "--negative": "neg negatives negative-samples",
-    "--hs": "loss hierarchical-softmax",
-    "--sample": "t subsample",
-    "--cbow 0": "sg skipgram skip-gram",
-    "--cbow-sum": "cbow-mean",
-    "--fixed-window": "shrink-windows",
-    "--min-count": "min-freq",
-    "--max-vocab": "max-final-vocab max-vocab-size vocab-size",
-    "--read-vocab": "vocab vocabulary vocab-file",
-    "--threads": "workers thread jobs j",
-    "--batch": "batch-size",
-    "--train": "input corpus corpus-file i",
-    "--valid": "validation dev",
-    "--output": "o out",
-    "--save-model": "save model m",
-    "--tie": "tied tie-weights",
-    "--top": "topn n k number",
-    "--restrict": "restrict-vocab limit",
-}
 
 
-def hint(typed: str, names: Iterable[str], table: dict[str, str]) -> str:
+def hint(typed: str, names: Collection[str], table: dict[str, str]) -> str:
     """Return " " and a sentence that suggests one of `names` (without dashes) for an unknown name, or ""."""
-    dashes, name = "--" * typed.startswith("-"), re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
-    name = name.lower().replace("_", "-")
-    available = [key for key in table if key.endswith(".") or key.split()[0].strip("-") in names]
-    aliases = {other: key for key in available for other in table[key].split()}
-    for close in [name] if name in aliases else difflib.get_close_matches(name, [*names, *aliases], 1):
-        suggestion = dashes + close if close in names else aliases[close]
-        return f" {suggestion}" if suggestion.endswith(".") else f" Did you mean {suggestion!r}?"
-    return ""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
+    close = closest(name, names, table)
+    close = "--" * (typed.startswith("-") and close in names) + close
+    return f" {close}" if close.endswith(".") else f" Did you mean {close!r}?" if close else ""

@@ -81,9 +81,9 @@ def convert(
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         selected = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
-        known = edit.only(vectors, selected)
+        known = vectors.restrict(selected)
         if (unknown := sorted(selected.keys() - known.index.keys())) and (compose := composer(source, vectors)):
-            known = edit.only(known.joined(compose(unknown)), selected)
+            known = known.joined(compose(unknown)).restrict(selected)
         if missing := len(selected) - len(known):
             log.info(f"{missing:,} of the {len(selected):,} words of {words} have no vector in {source}")
         vectors = known

@@ -12,7 +12,6 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
 from tiedtools.vectors import norms
-from tiedtools.vectors.edit import only
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
@@ -31,7 +30,7 @@ def in_common(one: Vectors, two: Vectors) -> list[Vectors]:
     words = [word for word in one.index if word in two.index]
     if len(words) < 2:
         raise TiedtoolsError(f"{counted(len(words), 'word')} in common, too few; are language and case the same?")
-    return [vectors if vectors.words == words else only(vectors, words) for vectors in (one, two)]
+    return [vectors if vectors.words == words else vectors.restrict(words) for vectors in (one, two)]
 
 
 def spearman_of_cosines(one: np.ndarray, two: np.ndarray, V: Any = None) -> dict[str, Any]:

@@ -165,6 +165,8 @@ def report_corrupt(path: str, expected: str = "model") -> Iterator[None]:
     """Raise TiedtoolsError, for a corrupt file, if the block finds wrong or missing values."""
     try:
         yield
+    except TiedtoolsError:
+        raise
     except WRONG as error:
         raise corrupt(path, error, expected) from None
 

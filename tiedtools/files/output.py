@@ -51,7 +51,7 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
         else:
             with open(path, "wb") if is_special(path) else partial_file(os.path.realpath(path), put) as file:
                 yield file
-    except BrokenPipeError:
+    except (BrokenPipeError, TiedtoolsError):
         raise
     except OSError as error:
         name = "standard output" if path in STDOUT else path

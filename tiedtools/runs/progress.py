@@ -127,7 +127,13 @@ class Callbacks(Forwarder):
     def call(self, function: Callable[[dict[str, Any]], Any], figures: dict[str, Any]) -> None:
         if self.stopped:
             return
-        if type(answer := function(figures)).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
+        if bar := getattr(self.listener, "bar", None):
+            bar.clear()  # what the function prints is above the bar
+        answer = function(figures)
+        if bar:
+            sys.stdout.flush()
+            bar.refresh()
+        if type(answer).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True
             interrupts.ask()
 
@@ -146,7 +152,7 @@ class Bar(Progress):
         self.perplexities = perplexities
 
     def compiling(self, number: int | None, expected: int) -> None:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         if self.compilation is None:
             self.compilation = tqdm(
@@ -165,7 +171,7 @@ class Bar(Progress):
                 self.compilation.update(number - self.compilation.n)
 
     def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         self.span = " of the epoch" * endless
         self.bar = tqdm(

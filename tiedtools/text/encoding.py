@@ -84,6 +84,8 @@ class EncodedText:
 
 def full(error: OSError) -> TiedtoolsError:
     """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
+    if isinstance(error, TiedtoolsError):  # of the text
+        return error
     problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
     return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import Contradiction, Mistyped, NotFound, TiedtoolsError, quoted
 from tiedtools.text.remote import is_url
 
 BLANKS = "\t\n\v\f\r "  # the only characters that separate words
@@ -20,24 +20,32 @@ def sources(source: Any) -> list[Any]:
     source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
             each an iterable of words. A string is always a path.
 
-    Raises TiedtoolsError for anything else.
+    Raises FileNotFoundError for a string of several words that is no existing path, and TypeError for anything else.
     """
     if isinstance(source, (str, os.PathLike)):
+        if isinstance(source, str) and len(words := source.split()) > 1 and is_absent(source):
+            example = f"[{quoted(' '.join(words[:3]))}.split(), ...]"
+            raise NotFound(f"{quoted(source)}: no such file; a string is a path: pass a text as sentences, {example}")
         return [os.fspath(source)]
     if isinstance(source, bytes):
-        raise TiedtoolsError("expected a path, a file, or an iterable of sentences, found bytes; decode them")
+        raise Mistyped("expected a path, a file, or an iterable of sentences, found bytes; decode them")
     if hasattr(source, "read"):
         if getattr(source, "closed", False):
             raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
-        if " " in paths[0] and not any(is_url(path) or os.path.exists(path) for path in paths):
-            raise TiedtoolsError(
+        if " " in paths[0] and all(map(is_absent, paths)):
+            raise NotFound(
                 f"{paths[0]}: no such file; a list of strings is a list of paths: split sentences into words"
             )
         return paths
     return [Sentences(source)]
+
+
+def is_absent(path: str) -> bool:
+    """Return whether a path is no existing file, URL, or standard input."""
+    return not (path == "-" or is_url(path) or os.path.exists(path))
 
 
 class Chunks(io.RawIOBase):
@@ -82,11 +90,13 @@ class Sentences(Chunks):
     name, raw = "sentences", False
 
     def __init__(self, sentences: Any) -> None:
+        if getattr(sentences, "gi_frame", True) is None:
+            raise Contradiction("sentences: this generator is used up; make it anew, or give a list of its sentences")
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:
             kind = type(sentences).__name__
-            raise TiedtoolsError(
+            raise Mistyped(
                 f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
             ) from None
         super().__init__(self.lines(numbered))
@@ -111,7 +121,7 @@ def as_line(number: int, sentence: Any) -> bytes:
     where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
     if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__iter__"):
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
-        raise TiedtoolsError(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
+        raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
     try:
         line = " ".join(words).encode()
@@ -127,7 +137,7 @@ def as_line(number: int, sentence: Any) -> bytes:
 def check(word: object, where: str) -> None:
     """Raise TiedtoolsError unless `word` is a str that a text file could hold as one word."""
     if not isinstance(word, str):
-        raise TiedtoolsError(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")
+        raise Mistyped(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")
     try:
         data = word.encode()
     except UnicodeEncodeError:

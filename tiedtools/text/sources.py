@@ -102,6 +102,8 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
         try:
             with digests.watched(name_of(path), file) as watched:
                 yield watched
+        except TiedtoolsError:
+            raise
         except Exception as error:
             # The exceptions of the decompressors share no base class.
             corrupt = type(error).__name__ in ("LZMAError", "ZstdError", "IsalError", "error")

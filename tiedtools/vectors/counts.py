@@ -8,8 +8,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
 from tiedtools.vectors.matrixfiles import COUNTED, read_list
-from tiedtools.vectors.modelvectors import find_model
-from tiedtools.vectors.vectors import files_read
+from tiedtools.vectors.modelvectors import files_read, find_model
 
 ENOUGH, SHARE = 100, 1 / 250_000  # a frequent word occurs at least ENOUGH times or, in a short text, in this proportion
 

@@ -1,19 +1,12 @@
 """Transform word vectors: select words, lower-case them, remove spaces in words, and normalize vectors."""
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
 from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
-
-
-def only(vectors: Vectors, words: Iterable[str]) -> Vectors:
-    """Select the vectors of distinct `words`, in this order; words without a vector are skipped."""
-    words = [word for word in words if word in vectors]
-    return Vectors(words, vectors.matrix[[vectors.index[word] for word in words]])
 
 
 def lower(vectors: Vectors, how: str) -> Vectors:

@@ -1,5 +1,6 @@
 """Read word vectors from the model files of tiedtools and rnnlm."""
 
+import contextlib
 import os
 import re
 from typing import Any
@@ -9,7 +10,8 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES, TRANSLATION, commands
-from tiedtools.vectors import rnnlmformat, runs
+from tiedtools.vectors import matrixfiles, rnnlmformat, runs, staticfolder
+from tiedtools.vectors.formats import FOLDER, FORMATS, format_by_name
 
 Matrix = np.ndarray[Any, Any]
 
@@ -34,6 +36,18 @@ def find_model(path: str) -> Any:
     if os.path.exists(match[1]):
         raise TiedtoolsError(f"{match[1]}: is not a model file, so :{match[2]} does not apply; remove the suffix")
     return None
+
+
+def files_read(path: str, format: str | None = None) -> list[str]:
+    """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
+    if model := find_model(path):
+        return [model[0]]
+    format = format or format_by_name(path)
+    if format == FOLDER:
+        return list(staticfolder.paths(path))
+    with contextlib.suppress(TiedtoolsError):  # a .tsv file may contain its words; `read` raises a clearer error
+        return [path, matrixfiles.words_of(path, format)] if format and FORMATS[format].two_files else [path]
+    return [path]
 
 
 def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:

@@ -1,45 +1,50 @@
 """The Vectors class, words and a matrix of their vectors, with readers and writers for common formats."""
 
 import contextlib
+import html
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, UnknownWord, printable, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
 from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import refuse_missing, word_errors
+from tiedtools.text.sources import counted, refuse_missing, word_errors
 from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
+from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
+from tiedtools.vectors.gensimnames import GensimNames
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
+from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.rows import Rows, stored_type
 
 Path = str | os.PathLike[str]
 Matrix = np.ndarray[Any, Any]
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
-
+WORDS_SHOWN, NUMBERS_SHOWN = 10, 6  # in notebooks
 UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
 
 
-@dataclass(eq=False)
-class Vectors:
+@dataclass(eq=False, repr=False)
+class Vectors(GensimNames):
     """Word vectors: `words`, a list of V str, and `matrix` (V, E), whose row r is the vector of words[r].
 
-    The matrix is float32, or float16 if that is its type in a file or array. Words may repeat. Raises ValueError if the
-    sizes differ. The words and the matrix of a fastText model are a sequence and an array that are computed when they
-    are indexed; `list` and `numpy.asarray` compute all of them.
+    The matrix is float32, or float16 if that is its type in a file or array. Words may repeat. `np.asarray(vectors)` is
+    the matrix. Raises ValueError if the sizes differ. The words and the matrix of a fastText model are a sequence and
+    an array that are computed when they are indexed; `list` and `numpy.asarray` compute all of them.
     """
 
     words: Any
     matrix: Any
+    path: str | None = field(default=None, init=False)  # of the file that was read
 
     def __post_init__(self) -> None:
         if not hasattr(self.matrix, "has_ngrams"):
@@ -58,9 +63,37 @@ class Vectors:
             index.setdefault(word, row)
         return index
 
+    @cached_property
+    def counts(self) -> Matrix | None:
+        """Counts of the words in the training text, int64 [V], from the model or the file; None if unknown."""
+        return None if self.path is None else word_counts(self.path, self.words)
+
     @property
     def dim(self) -> int:
+        """The dimension E of the vectors."""
         return int(self.matrix.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape (V, E) of the matrix."""
+        return len(self), self.dim
+
+    def __repr__(self) -> str:
+        first = printable(", ".join(map(str, self.words[:WORDS_SHOWN])))
+        first = first if len(self) <= WORDS_SHOWN and len(first) <= 120 else f"{first[:120]}, ..."
+        return f"<Vectors: {counted(len(self), 'word')}, {counted(self.dim, 'dimension')}: {first}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first words and numbers, for notebooks."""
+        more = "<td>...</td>" * (self.dim > NUMBERS_SHOWN)
+        rows = (
+            f"<tr><th>{html.escape(printable(str(word)))}</th>{''.join(f'<td>{x:.3f}</td>' for x in row)}{more}</tr>"
+            for word, row in zip(self.words[:WORDS_SHOWN], np.asarray(self.matrix[:WORDS_SHOWN])[:, :NUMBERS_SHOWN])
+        )
+        return f"<table><caption>{html.escape(repr(self))}</caption>{''.join(rows)}</table>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:
+        return np.array(self.matrix, dtype) if copy else np.asarray(self.matrix, dtype)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -72,16 +105,47 @@ class Vectors:
         """Iterate over the words."""
         return iter(self.words)
 
-    def __getitem__(self, word: str) -> Matrix:
-        """Return the word's vector (E,), float32: a view unless the matrix is float16. Raises KeyError if unknown."""
-        return np.asarray(self.matrix[self.row(word)], np.float32)
+    def __getitem__(self, word: Any) -> Any:
+        """Return the word's vector (E,), float32: a view unless the matrix is float16. Raises KeyError if unknown.
+
+        A list of n words returns a matrix (n, E); a slice of rows, such as [:1000], returns Vectors.
+        """
+        if isinstance(word, slice):
+            return self.take(word)
+        rows = [self.row(each) for each in word] if isinstance(word, list) else self.row(word)
+        return np.asarray(self.matrix[rows], np.float32)
+
+    def items(self) -> Iterator[tuple[Any, Matrix]]:
+        """Iterate over (word, vector)."""
+        return zip(self.words, self.matrix)
+
+    def take(self, rows: Any) -> "Vectors":
+        """Return the Vectors in a list or slice of rows, with their counts."""
+        words = self.words[rows] if isinstance(rows, slice) else [self.words[row] for row in rows]
+        vectors = type(self)(words, self.matrix[rows])
+        vectors.counts = None if self.counts is None else self.counts[rows]
+        return vectors
+
+    def restrict(self, words: int | Iterable[str]) -> "Vectors":
+        """Return the Vectors of the first `words` words, or of these distinct words, without unknown ones."""
+        if isinstance(words, int):
+            return self.take(slice(checked("words", words, int, Range(0))))
+        return self.take([self.index[word] for word in words if word in self.index])
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row per word. Raises TiedtoolsError if pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise TiedtoolsError("conversion needs pandas; pip install pandas") from None
+        return pandas.DataFrame(self.matrix, index=self.words)
 
     def row(self, word: str) -> int:
         """Return the row of a word. Raises KeyError for an unknown word."""
         try:
             return self.index[word]
         except KeyError:
-            raise KeyError(f"no vector for {word!r}; check its spelling with `in`") from None
+            raise UnknownWord(f"no vector for {word!r}; check its spelling with `in`") from None
 
     def joined(self, others: "Vectors") -> "Vectors":
         """Return these vectors followed by the vectors of `others`."""
@@ -106,16 +170,21 @@ class Vectors:
         return Vectors(*self.matrix.compose(list(words)))
 
     def most_similar(
-        self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None
+        self,
+        positive: Terms = (),
+        negative: Terms = (),
+        topn: int = 10,
+        restrict: int | None = None,
+        restrict_vocab: int | None = None,
     ) -> list[tuple[str, float]]:
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
 
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
-        restrict            consider only the first `restrict` words
+        restrict            consider only the first `restrict` words; gensim's restrict_vocab is the same
 
-        Raises KeyError for an unknown word, and TiedtoolsError for anything else that is no word or vector.
+        Raises KeyError for an unknown word, and TypeError for anything else that is no word or vector.
         """
-        topn, restrict = limits(topn, restrict)
+        topn, restrict = limits(topn, restrict if restrict_vocab is None else restrict_vocab)
         signed = [(term, sign) for terms, sign in ((positive, 1), (negative, -1)) for term in as_terms(terms)]
         if not signed:
             return []
@@ -127,14 +196,14 @@ class Vectors:
         return best
 
     def vector_of(self, term: str | Matrix) -> Matrix:
-        """Return the vector (E,) of a word, or the vector itself. Raises TiedtoolsError if it is neither."""
+        """Return the vector (E,) of a word, or the vector itself. Raises TypeError if it is neither."""
         if isinstance(term, str):
-            return self[term]
+            return self[term]  # type: ignore[no-any-return]
         with contextlib.suppress(TypeError, ValueError):
             vector: Matrix = np.asarray(term)
             if vector.shape == (self.dim,) and vector.dtype.kind in "fiu":
                 return vector
-        raise TiedtoolsError(f"expected a word or a vector of {self.dim} numbers, found {quoted(term)}")
+        raise Mistyped(f"expected a word or a vector of {self.dim} numbers, found {quoted(term)}")
 
     def similarity(self, word: str, other: str) -> float:
         """Return the cosine of two words, a float. Raises KeyError for an unknown word."""
@@ -166,27 +235,6 @@ class Vectors:
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
 
-    def to_gensim(self) -> Any:
-        """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError:
-            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
-        keyed = KeyedVectors(self.dim)
-        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
-        return keyed
-
-    @classmethod
-    def from_gensim(cls, source: Any) -> "Vectors":
-        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`.
-
-        Raises TiedtoolsError for anything else.
-        """
-        keyed = getattr(source, "wv", source)
-        if not hasattr(keyed, "index_to_key"):
-            raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
-        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
-
     @classmethod
     def read(cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool = False) -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
@@ -212,30 +260,21 @@ class Vectors:
                 rows.words, rows.matrix = read_model(*model)
             else:
                 formats.read(rows, format)
-        return cls(*rows.result())
+        vectors = cls(*rows.result())
+        vectors.path = path
+        return vectors
 
-    def write_text(self, file: BinaryIO) -> None:
-        """Write word2vec's text format to a binary file object: "V E", then a line per word with E numbers.
-
-        Numbers have six decimals, or nine significant digits where six decimals are too few; see docs/formats.md.
-
-        Raises TiedtoolsError, before writing, if a word contains ASCII whitespace or a value is not finite.
-        """
-        self.write_stream(file, "text")
-
-    def write_binary(self, file: BinaryIO) -> None:
-        """Write word2vec's binary format to a binary file object. Raises the errors of `write_text`."""
-        self.write_stream(file, "binary")
+    load = read  # gensim's name
 
     def write_stream(self, file: BinaryIO, format: str, **options: Any) -> None:
-        """Write a format to a binary file object; of a format of two files, the matrix."""
+        """Write a format to a binary file object; of a format of two files, the matrix.
+
+        Numbers of text have six decimals, or nine significant digits where six decimals are too few; see
+        docs/formats.md. Raises TiedtoolsError, before writing, if a word or a value cannot be written.
+        """
         streams.check_writable(self.words, self.matrix, format)
         words = () if FORMATS[format].two_files else (self.words,)
         imported(FORMATS[format].write)(file, *words, self.matrix, **options)
-
-    def write_npy(self, path: Path) -> None:
-        """Write the matrix to `path`, adding .npy if missing, and the words, one per line, to .words beside it."""
-        matrixfiles.write(os.fspath(path), self.words, self.matrix, "npy")
 
     def write(self, path: Path, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
@@ -309,18 +348,6 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
     if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
     return format
-
-
-def files_read(path: str, format: str | None = None) -> list[str]:
-    """Return the paths of the files that `Vectors.read` reads: the vectors and, for two-file formats, the words."""
-    if model := find_model(path):
-        return [model[0]]
-    format = format or format_by_name(path)
-    if format == FOLDER:
-        return list(staticfolder.paths(path))
-    with contextlib.suppress(TiedtoolsError):  # a .tsv file may contain its words; `read` raises a clearer error
-        return [path, matrixfiles.words_of(path, format)] if format and FORMATS[format].two_files else [path]
-    return [path]
 
 
 def file_written(path: str, format: str) -> str:

@@ -1,0 +1,118 @@
+"""Names of other programs for settings and methods: accepted from Python, or answered by the name to use."""
+
+import difflib
+from collections.abc import Collection, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tiedtools.base.errors import Mistyped, Renamed
+
+NOT = {0: True, 1: False}  # as True == 1, also of True and False
+ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting, {value: value of the setting})
+    "vector_size": ("size", {}),
+    "workers": ("threads", {}),
+    "iter": ("epochs", {}),
+    "alpha": ("lr", {}),
+    "learning_rate": ("lr", {}),
+    "sg": ("architecture", {0: "cbow", 1: "skipgram"}),
+    "cbow": ("architecture", {0: "skipgram", 1: "cbow"}),
+    "architecture": ("architecture", {"sg": "skipgram", "skip-gram": "skipgram"}),
+    "hs": ("hs", {0: False, 1: True}),
+    "cbow_mean": ("cbow_sum", NOT),
+    "shrink_windows": ("fixed_window", NOT),
+    "tying": ("tying", {"tied+L": "linear"}),
+}
+UNAVAILABLE = {  # setting of gensim -> what to do
+    "callbacks": "give functions to `fit` as `on_epoch` and `on_timer`",
+    "compute_loss": "omit it; after `fit`, `history` has the loss of each epoch",
+    "max_final_vocab": "set `max_vocab`, larger by 1 for `</s>`",
+    "trim_rule": "list the words to keep in a file, `read_vocab` of `fit`",
+}
+METHODS = {  # method of gensim's models -> what to do
+    "build_vocab": "`fit(text)`, which counts words first; `read_vocab` of `fit` reads a vocabulary",
+    "get_latest_training_loss": '`history[-1]["loss"]`',
+    "predict_output_word": '`word_vectors("out")`, the output vectors',
+    "train": '`fit(text)`; `fit(text, init_from="model.npz", grow=True)` continues from a model that `save` wrote',
+}
+OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence is shown unchanged.
+    "Join phrases in the text with `tiedtools phrases` first.": "phrases bigrams",
+    "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
+    "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
+    "--hidden": "nhid hidden-size",
+    "--layers": "nlayers num-layers",
+    "--steps": "bptt seq-len",
+    "--window": "ws window-size",
+    "--epochs": "epoch iter iterations niter",
+    "--lr": "learning-rate alpha rate",
+    "--min-alpha": "min-learning-rate",
+    "--negative": "neg negatives negative-samples",
+    "--hs": "loss hierarchical-softmax",
+    "--sample": "t subsample",
+    "--cbow 0": "sg skipgram skip-gram",
+    "--cbow-sum": "cbow-mean",
+    "--fixed-window": "shrink-windows",
+    "--min-count": "min-freq",
+    "--max-vocab": "max-final-vocab max-vocab-size vocab-size",
+    "--read-vocab": "vocab vocabulary vocab-file",
+    "--threads": "workers thread jobs j",
+    "--batch": "batch-size",
+    "--train": "input corpus corpus-file i",
+    "--valid": "validation dev",
+    "--output": "o out",
+    "--save-model": "save model m",
+    "--tie": "tied tie-weights",
+    "--top": "topn n k number",
+    "--restrict": "restrict-vocab limit",
+}
+
+
+def translated(settings: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return settings under their own names and values; `known` are the names of the settings of a model.
+
+    Raises Mistyped if a setting is given under two names.
+    """
+    result: dict[str, Any] = {}
+    for name, value in settings.items():
+        setting, values = ALIASES.get(name, (name, {}))
+        setting, values = (setting, values) if setting in known else (name, {})
+        if setting in result or setting != name and setting in settings:
+            raise Mistyped(f"`{name}` is another name of `{setting}`, which is also set; omit one of them")
+        result[setting] = values.get(value, value) if isinstance(value, Hashable) else value
+    return result
+
+
+def closest(name: str, names: Collection[str], table: Mapping[str, str]) -> str:
+    """Return the name, or the key of `table`, that an unknown name means, by another program or by spelling; or ""."""
+    name = name.lower().replace("_", "-")
+    available = [key for key in table if key.endswith(".") or key.split()[0].strip("-") in names]
+    others = {other: key for key in available for other in table[key].split()}
+    for close in [name] if name in others else difflib.get_close_matches(name, [*names, *others], 1):
+        return close if close in names else others[close]
+    return ""
+
+
+def remedy(name: str, known: Collection[str]) -> str:
+    """Return what to do about an unknown setting."""
+    if name in UNAVAILABLE:
+        return UNAVAILABLE[name]
+    close = closest(name, [other.replace("_", "-") for other in known], OPTIONS)
+    if close.endswith("."):
+        return close
+    close = close.strip("-").replace("-", "_")
+    return f"did you mean `{close}`?" if close else f"choose from {', '.join(sorted(known))}"
+
+
+class Renaming:
+    """Mixin whose missing attributes, if another library has them, raise an error that says what to use.
+
+    instead  name -> what to use
+    """
+
+    instead: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            kind = type(self).__name__
+            if name in self.instead:
+                raise Renamed(f"{kind} has no `{name}`; use {self.instead[name]}")
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)

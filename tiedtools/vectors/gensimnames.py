@@ -1,0 +1,156 @@
+"""The names of gensim's KeyedVectors, for Vectors."""
+
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tiedtools.base.aliases import Renaming
+from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.vectors.norms import unit
+
+Path = str | os.PathLike[str]
+
+
+def same_as(name: str) -> Any:
+    """Return a property that is the attribute or method `name`."""
+    return property(operator.attrgetter(name), doc=f"The same as `{name}`.")
+
+
+class GensimNames(Renaming):
+    """Mixin of Vectors: methods of gensim's KeyedVectors that Vectors has under other names, or only here.
+
+    A term is a word or a vector (E,). All methods raise KeyError for an unknown word unless they say otherwise.
+    """
+
+    instead: ClassVar = {
+        "add_vector": "`joined(Vectors([word], [vector]))`, which returns both",
+        "add_vectors": "`joined(Vectors(words, matrix))`, which returns both",
+        "evaluate_word_analogies": '`tiedtools.evaluate_analogies(vectors, "questions-words.txt")`',
+        "evaluate_word_pairs": '`tiedtools.evaluate_similarity(vectors, "pairs.tsv")`',
+        "fill_norms": "`get_normed_vectors()`; there is nothing to prepare",
+        "init_sims": "`get_normed_vectors()`; there is nothing to prepare",
+        "most_similar_cosmul": '`analogy("man", "king", "woman", method="mul")`',
+        "save": '`write("vectors.npy")`, which `tiedtools.load` reads',
+        "vocab": "`index`, a dict: word -> row, and `counts`",
+        "wmdistance": "`to_gensim().wmdistance(...)`",
+    }
+    index_to_key = index2word = same_as("words")
+    key_to_index = same_as("index")
+    vectors = same_as("matrix")
+    vector_size = same_as("dim")
+    get_index = same_as("row")
+    has_index_for = same_as("__contains__")
+
+    def to_gensim(self: Any) -> Any:
+        """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError:
+            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
+        keyed = KeyedVectors(self.dim)
+        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
+        return keyed
+
+    @classmethod
+    def from_gensim(cls: Any, source: Any) -> Any:
+        """Return a copy of the vectors of gensim KeyedVectors, or of a gensim model that has them as `wv`.
+
+        Raises TiedtoolsError for anything else.
+        """
+        keyed = getattr(source, "wv", source)
+        if not hasattr(keyed, "index_to_key"):
+            raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
+        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
+
+    def get_vector(self: Any, key: str, norm: bool = False) -> np.ndarray:
+        """Return the vector (E,) of a word; norm: at length 1."""
+        return unit(self[[key]])[0] if norm else self[key]
+
+    def get_normed_vectors(self: Any) -> np.ndarray:
+        """Return the matrix with rows of length 1, float32 (V, E)."""
+        return unit(self.matrix)
+
+    def get_vecattr(self: Any, key: str, attr: str = "count") -> int:
+        """Return the count of a word. Raises TiedtoolsError for another attribute, and if counts are unknown."""
+        if attr != "count" or self.counts is None:
+            raise TiedtoolsError(f"no {attr} is known for these vectors; models and manifests have counts")
+        return int(self.counts[self.row(key)])
+
+    def similar_by_vector(
+        self: Any, vector: Any, topn: int = 10, restrict_vocab: int | None = None
+    ) -> list[tuple[str, float]]:
+        """List the `topn` words nearest to a term; see `most_similar`."""
+        return self.most_similar([vector], topn=topn, restrict=restrict_vocab)
+
+    similar_by_word = similar_by_key = similar_by_vector
+
+    def distances(self: Any, word_or_vector: Any, other_words: Iterable[str] = ()) -> np.ndarray:
+        """Return 1 - cosine of a term and each of the other words, or, without these, all words: float32 [n]."""
+        others = self[list(other_words)] if other_words else self.matrix
+        return 1 - unit(others) @ unit(self.vector_of(word_or_vector)[None])[0]
+
+    def distance(self: Any, w1: Any, w2: str) -> float:
+        """Return 1 - cosine of a term and a word."""
+        return float(self.distances(w1, [w2])[0])
+
+    def most_similar_to_given(self: Any, key1: Any, keys_list: list[str]) -> str:
+        """Return the word of a list that is nearest to a term."""
+        return keys_list[int(np.argmin(self.distances(key1, keys_list)))]
+
+    def closer_than(self: Any, key1: str, key2: str) -> list[Any]:
+        """List the words nearer to `key1` than `key2` is, by row, without `key1`."""
+        distances, first = self.distances(key1), self.row(key1)
+        closer = np.flatnonzero(distances < distances[self.row(key2)])
+        return [self.words[row] for row in closer if row != first]
+
+    def rank(self: Any, key1: str, key2: str) -> int:
+        """Return the rank of `key2` among the neighbors of `key1`, from 1."""
+        return len(self.closer_than(key1, key2)) + 1
+
+    def get_mean_vector(
+        self: Any,
+        keys: Iterable[Any],
+        weights: Any = None,
+        pre_normalize: bool = True,
+        post_normalize: bool = False,
+        ignore_missing: bool = True,
+    ) -> np.ndarray:
+        """Return the weighted mean (E,) of terms: the sum of weight times vector over the sum of absolute weights.
+
+        pre_normalize, post_normalize  scale each vector, or the mean, to length 1
+        ignore_missing                 leave unknown words out instead of raising KeyError
+
+        Raises ValueError if no term is left, or the number of weights differs.
+        """
+        keys = list(keys)
+        factors = np.ones(len(keys), np.float32) if weights is None else np.asarray(weights, np.float32)
+        if factors.shape != (len(keys),):
+            raise Contradiction(f"{factors.size} weights for {len(keys)} words; give a weight per word")
+        known = [k for k, key in enumerate(keys) if not (ignore_missing and isinstance(key, str)) or key in self.index]
+        if not known:
+            raise Contradiction("the mean of no words is undefined; give words that have vectors")
+        rows = np.stack([self.vector_of(keys[k]) for k in known])
+        mean = factors[known] @ (unit(rows) if pre_normalize else rows) / np.abs(factors[known]).sum()
+        return unit(mean[None])[0] if post_normalize else mean
+
+    def n_similarity(self: Any, ws1: Iterable[Any], ws2: Iterable[Any]) -> float:
+        """Return the cosine of the mean vectors of two lists of words; unknown words are left out."""
+        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (ws1, ws2))
+        return float(a @ b)
+
+    def doesnt_match(self: Any, words: Iterable[str]) -> str:
+        """Return the word that is farthest from the mean of the words' unit vectors."""
+        words = list(words)
+        return words[int(np.argmax(self.distances(self.get_mean_vector(words, ignore_missing=False), words)))]
+
+    def save_word2vec_format(self: Any, fname: Path, fvocab: None = None, binary: bool = False) -> None:
+        """Write word2vec's text or binary format, as `write` does."""
+        self.write(fname, "binary" if binary else "text")
+
+    @classmethod
+    def load_word2vec_format(cls: Any, fname: Path, binary: bool = False, limit: int | None = None) -> Any:
+        """Read word2vec's text or binary format, and return at most the first `limit` vectors."""
+        return cls.read(fname, "binary" if binary else "text")[:limit]
