@@ -9,13 +9,11 @@ import numpy as np
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
-KINDS = "line", "paragraph", "file"
-
 
 class Marks:
     """Marks where documents begin while a text is encoded; an argument of encoding.encode.
 
-    kind    "line"; "paragraph": documents are separated by empty lines; or "file"
+    kind    "line"; "paragraph" or "record": documents are separated by empty lines; or "file"
     files   number of line ends before each file but the first
     starts  number of line ends before each document but the first; for lines, none
 
@@ -32,7 +30,7 @@ class Marks:
         ends = np.frombuffer(ids, np.int32) == 0
         if path != self.path and self.path is not None:
             self.files.append(self.ends)
-        if self.kind == "paragraph":
+        if self.kind in ("paragraph", "record"):
             empty = ends & np.append(self.line_ended, ends[:-1])
             self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
             self.line_ended = bool(ends[-1]) if ends.size else self.line_ended

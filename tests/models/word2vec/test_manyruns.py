@@ -1,5 +1,7 @@
 """Training of many runs, and of the two sides of a permutation test."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,18 @@ def test_results_in_python(tmp_path):
             runs.similarity("w1", "unknown")
     with pytest.raises(tt.TiedtoolsError):
         tt.Word2Vec(**SMALL, threads=1).fit(SENTENCES).runs
+
+
+def test_a_record_is_a_document(tmp_path):
+    """A record of several lines is drawn as a whole."""
+    records = ({"text": f"start{k} " + " ".join(line) + f"\nend{k} x y"} for k, line in enumerate(SENTENCES))
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    options = dict(runs=3, output=tmp_path / "x.runs")
+    tt.Word2Vec(**SMALL, threads=1, field="text").fit(tmp_path / "t.jsonl", **options)
+    runs = Runs.read(str(tmp_path / "x.runs"))
+    assert runs.training["documents"] == len(SENTENCES) and runs.training["document"] == "record"
+    index = {word: row for row, word in enumerate(runs.words)}
+    for k in range(len(SENTENCES)):
+        np.testing.assert_array_equal(runs.present[:, index[f"start{k}"]], runs.present[:, index[f"end{k}"]])
+    with pytest.raises(tt.Contradiction):
+        trained(tmp_path, document="record")

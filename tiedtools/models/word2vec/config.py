@@ -194,9 +194,9 @@ class Resampling(Checked):
     )
     document: str | None = setting(
         None,
-        "With `runs`, what is a document; paragraphs are separated by empty lines.  [default: file if there are"
-        " several texts, otherwise line]",
-        choices=(None, "line", "paragraph", "file"),
+        "With `runs`, what is a document; paragraphs are separated by empty lines, records are those of `field`."
+        "  [default: record with `field`, file if there are several texts, otherwise line]",
+        choices=(None, "line", "paragraph", "record", "file"),
     )
 
 

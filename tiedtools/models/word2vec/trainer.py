@@ -84,7 +84,10 @@ class Word2VecTrainer(Trainer):
             raise Contradiction("`runs` needs a single process; start one without an MPI launcher")
         if files.output in STDOUT:
             raise Contradiction("`runs` needs `output` FILE: runs cannot be written to standard output")
-        document = self.resampling.document or ("file" if several else "line")
+        field = self.reading.get("field")
+        document = self.resampling.document or ("record" if field else "file" if several else "line")
+        if document == "record" and not field:
+            raise Contradiction("`document=record` needs `field`, the name of the field with the text")
         self.resampling = dataclasses.replace(self.resampling, document=document)
         self.marks = Marks(document)
 
@@ -94,7 +97,8 @@ class Word2VecTrainer(Trainer):
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        text = encode(self.raw(share), *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
+        source = self.raw(share, unit="document" if self.resampling.document == "record" else "text")
+        text = encode(source, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
