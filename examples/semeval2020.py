@@ -7,7 +7,7 @@ with corpus1/lemma/*.txt.gz, corpus2/lemma/*.txt.gz, targets.txt, and truth/grad
 Spearman's rho between the change of the target words and the graded truth (subtask 2), and the accuracy of calling the
 words changed whose change is above the mean of the targets (subtask 1). With 31 to 48 targets, the standard error of
 rho is .15 to .19.
-"""  # noqa: E501
+"""
 
 import argparse
 import subprocess
