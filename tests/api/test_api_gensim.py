@@ -128,6 +128,8 @@ def test_language_models_have_the_names_of_their_cells():
         assert model.configured[1].epochs == 2
         with pytest.raises(TypeError, match="cell"):
             tt.LanguageModel(name, cell="lstm")
+        with pytest.raises(AttributeError, match="init_from"):
+            _ = model.train
 
 
 def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
@@ -52,6 +53,7 @@ class LanguageModel(Estimator):
     >>> model.perplexity("test.txt")
     """
 
+    instead: ClassVar = {"train": METHODS["train"]}
     cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
