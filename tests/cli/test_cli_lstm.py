@@ -369,6 +369,7 @@ def test_help_has_sections(run):
         "Loss:",
         "Optimization:",
         "Training:",
+        "Continued training:",
         "Output:",
         "Help:",
     ]

@@ -155,7 +155,7 @@ def permuted(
     settings = settings_of(ctx)
     reading = dict(permutations=permutations, document=settings.pop("document", "line"))
     config, of_text = configure(**settings)
-    trainer = PermutationTrainer(config, [a, b], files(files_of(ctx)), unchecked, **reading, **of_text)
+    trainer = PermutationTrainer(config, [a, b], *files(files_of(ctx)), unchecked, **reading, **of_text)
     return permutation_changes(train(ctx, trainer, Report(2)))
 
 

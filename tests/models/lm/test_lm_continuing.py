@@ -191,7 +191,7 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
     files = dict(checkpoint=tmp_path / "checkpoint", save_vocab=tmp_path / "vocabulary", output=tmp_path / "vectors")
     if options.get("init_from") or "read_vocab" in options:
         tt.LanguageModel("lm", **SMALL).fit(FIRST, **files)
-        tt.Word2Vec(8, min_count=1, epochs=1, threads=1).fit(FIRST, save_model=tmp_path / "w2v.npz")
+        tt.Word2Vec(size=8, min_count=1, epochs=1, threads=1).fit(FIRST, save_model=tmp_path / "w2v.npz")
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
     with pytest.raises(tt.TiedtoolsError) as error:
