@@ -200,9 +200,9 @@ class FastText:
         """Whether vectors of unknown words can be composed."""
         return self.maxn > 0 and self.header.pruned != 0
 
-    def counts(self) -> Matrix:
-        """Return how often each word occurs in the training text, int64 (V,)."""
-        tails = self.starts[1 : len(self) + 1, None] - kernels.TAIL + np.arange(1, 9)
+    def counts(self, rows: Any = slice(None)) -> Matrix:
+        """Return how often the words of some rows occur in the training text, int64 (rows,)."""
+        tails = self.starts[1 : len(self) + 1][rows][:, None] - kernels.TAIL + np.arange(1, 9)
         return self.data[tails].view("<i8")[:, 0]
 
     def sentences(self, lines: Sequence[Sequence[bytes]]) -> Matrix:

@@ -123,7 +123,10 @@ class Vectors(GensimNames):
         """Return the Vectors in a list or slice of rows, with their counts."""
         words = self.words[rows] if isinstance(rows, slice) else [self.words[row] for row in rows]
         vectors = type(self)(words, self.matrix[rows])
-        vectors.counts = None if self.counts is None else self.counts[rows]
+        if hasattr(self.matrix, "counts"):  # a fastText model reads those of some rows
+            vectors.counts = self.matrix.counts(rows)
+        else:
+            vectors.counts = None if self.counts is None else self.counts[rows]
         return vectors
 
     def restrict(self, words: int | Iterable[str]) -> "Vectors":
