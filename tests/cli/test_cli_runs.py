@@ -137,3 +137,14 @@ def test_permutations_of_documents(run, folder):
     assert run(*args).stdout.splitlines()[1].split()[0] == "word"
     again = json.loads(run(*args, *checkpoint, "--resume", "--json").stdout)
     assert again["results"] == found["results"]
+
+
+def test_other_files_and_empty_texts_are_one_line(run, files, folder):
+    (folder / "empty").write_text("")
+    (folder / "cut").write_bytes(files[0].read_bytes()[:-200])
+    for args in (
+        ["stability", folder / "a"], ["cosine", folder / "cut", "alpha", "beta"], ["shift", folder / "cut", files[0]],
+        ["shift", folder / "empty", folder / "a", "--permutations", 2], ["shift", *files, "--words", folder / "empty"],
+    ):  # fmt: skip
+        result = run(*args)
+        assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("tiedtools: ")

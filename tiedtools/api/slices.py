@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from tiedtools.api.runs import Runs
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
+from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import split_compression
 from tiedtools.runs.trainer import Trainer
 
@@ -44,6 +46,8 @@ def train_slices(
     checkpoint = os.path.join(folder, "compass.checkpoint")
     if not os.path.exists(compass) and any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
+    if os.path.exists(compass):
+        refuse_others(compass, settings, texts)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ORDER), "w") as file:
         file.writelines(f"{name}\n" for name in names)
@@ -62,6 +66,18 @@ def train_slices(
         if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
             log.info(f"slice {name}")
             train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
+
+
+def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
+    """Raise TiedtoolsError unless the compass of an earlier training is of these settings and texts."""
+    config, trained = Word2Vec(**settings).configured[0], modelfile.read(compass, {"header"})[0]["config"]
+    for name, value in dataclasses.asdict(config).items():
+        if name not in ("threads", "precision") and trained.get(name) != value:
+            raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
+    with open(compass + manifest.SUFFIX, "rb") as file:
+        inputs = manifest.loads(file.read(), file.name)["inputs"]
+    if [source["sha256"] for source in inputs] != [digests.of_file(text)["sha256"] for text in texts]:
+        raise TiedtoolsError(f"{compass}: was trained on other texts; choose another folder")
 
 
 def read_slices(folder: str) -> dict[str, Runs]:

@@ -132,9 +132,13 @@ TRAINING = {field.name for kind in (Config, Reading, Files) for field in datacla
 
 def read_words(path: str | None) -> list[str] | None:
     """Return the words of a file, one per line; None: None."""
+    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.sources import numbered_lines
 
-    return None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+    words = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+    if words == []:
+        raise TiedtoolsError(f"{path}: no words; give one per line")
+    return words
 
 
 def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:

@@ -29,6 +29,7 @@ LONGEST_MAGIC = 16
 FILE_KINDS = {  # kind of file -> (its name in messages, the setting or program that writes it)
     "model": ("a tiedtools model", "`save_model`"),
     CHECKPOINT: ("a tiedtools checkpoint", "`checkpoint`"),
+    "runs": ("a file of runs", "`tiedtools w2v --runs N`"),
     "rnnlm model": ("a model of rnnlm", "rnnlm"),
 }
 LARGEST = 1e300  # limit on numbers in a header

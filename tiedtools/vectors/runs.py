@@ -63,11 +63,11 @@ class Runs:
     @classmethod
     def read(cls, path: str) -> "Runs":
         """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
-        header, arrays = modelfile.read(path, {"header", "words", "present", "counts"})
+        header, arrays = modelfile.read(path, {"header", "words", "present", "counts"}, KIND)
         if header.get("kind") != KIND:
             raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
-        words = modelfile.take_words(path, arrays)
-        with modelfile.report_corrupt(path):
+        words = modelfile.take_words(path, arrays, KIND)
+        with modelfile.report_corrupt(path, KIND):
             matrix, whole = modelfile.mapped(path, "matrix"), modelfile.mapped(path, "whole")
             present, counts = arrays["present"], arrays["counts"]
             for array, shape in ((present, matrix.shape[:2]), (counts, matrix.shape[1:2])):

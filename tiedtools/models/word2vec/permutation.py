@@ -46,6 +46,8 @@ class PermutationTrainer(Word2VecTrainer):
     def begin(self, model: TrainedRuns, text: EncodedText, resume: bool) -> PermutedRuns:
         bounds = documents_of(text, self.marks, "shuffle")
         files = self.files.checkpoint, self.files.checkpoint_minutes, resume
+        if not self.marks.files:
+            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one is empty; give two texts")
         after_first = np.flatnonzero(text.ids == 0)[self.marks.files[0] - 1] + 1
         first = int(np.searchsorted(bounds[:-1], after_first))
         if not 0 < first < len(bounds) - 1:
