@@ -93,7 +93,7 @@ def drawn_pairs(runs, number):
 
 def pair_cosines(runs, pairs):
     """Return the cosines of pairs in each run, [R, pairs]; NaN where a word is missing."""
-    index, missing = {word: row for row, word in enumerate(runs.words)}, np.full(len(runs), np.nan)
+    index, missing = runs.index, np.full(len(runs), np.nan)
     return np.array([
         cosine_of(runs, [(index[a], 1)], [(index[b], 1)]) if a in index and b in index else missing
         for _, a, b in pairs

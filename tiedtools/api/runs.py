@@ -35,7 +35,7 @@ class Runs(runs.Runs):
 
     def sum_of(self, words: str) -> list[tuple[int, int]]:
         """Return the (row, sign) of the words of a sum. Raises KeyError for an unknown word."""
-        index = {word: row for row, word in enumerate(self.words)}
+        index = self.index
         terms = summands(words, index)
         if unknown := [word for word, _ in terms if word not in index]:
             raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")

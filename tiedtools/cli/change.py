@@ -65,7 +65,7 @@ def shift(
     With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
     models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the
     number of words reported (Benjamini and Hochberg): with M permutations, p is at least 1 / (M + 1), so give a list
-    of words. Options of training are those of `w2v`; --threads models are trained at a time.
+    of words. Training options are as in `w2v`; --threads models are trained at a time.
 
     SLICES is a folder from `tiedtools w2v --slices`, whose vectors share a space. The table has the words that changed
     most from the first slice to the last or, for each WORD, its cosine to the first slice and its neighbors by slice.

@@ -94,7 +94,7 @@ def docvec(
     word2vec's format, with line or document numbers, from 1, as words, or, if the name of the output ends in .npy, as a
     NumPy matrix. Out-of-vocabulary words are read as `<unk>` or, if the vocabulary has no `<unk>`, skipped.
 
-    With a model of fastText, and without --sif, the vectors are those of its get_sentence_vector: means of unit-length
+    For a model of fastText, without --sif, vectors equal those of fastText's get_sentence_vector: means of unit-length
     word vectors or, if it is supervised, of the vectors of words, n-grams, word n-grams, and the line's end.
     """
     import numpy as np
@@ -147,7 +147,7 @@ def similar(
     path: str, text: str, queries: tuple[str, ...], numbers: tuple[int, ...], sample: int, seed: int, top: int,
     unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
-    """Print the lines of TEXT whose vectors, as for `docvec`, are most similar to those of the queries.
+    """Print the lines of TEXT that are most similar to each query, by the cosine of their vectors (see `docvec`).
 
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-`
     or no argument reads standard input. Queries are sentences (--query), lines of TEXT (--line), or random lines

@@ -61,7 +61,7 @@ def run_answers(
         if not is_runs(path):
             raise click.UsageError(f"{path}: holds no runs; query it alone")
         runs = Runs.read(path)
-        index = {word: row for row, word in enumerate(runs.words)}
+        index = runs.index
         terms = {question: sums(question, index) for question in questions}
         unknown = list(dict.fromkeys(word for pairs in terms.values() for word, _ in pairs if word not in index))
         for word in unknown:
@@ -207,7 +207,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     values, rows = {}, []
     for path in filter(None, [files, other]):
         runs = Runs.read(path)
-        index = {word: row for row, word in enumerate(runs.words)}
+        index = runs.index
         for a, b in zip(terms[::2], terms[1::2]):
             sums = [summands(term, index) for term in (a, b)]
             if unknown := [word for pairs in sums for word, _ in pairs if word not in index]:
@@ -255,7 +255,7 @@ def stability(
     runs = Runs.read(path)
     if top >= len(runs.words):
         raise TiedtoolsError(f"{path}: has {len(runs.words)} words, too few for {top} neighbors; lower `top`")
-    index = {word: row for row, word in enumerate(runs.words)}
+    index = runs.index
     if unknown := [word for word in words if word not in index]:
         raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
     if words:

@@ -62,7 +62,7 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
     for word in words:
         first = None
         for name, runs in slices.items():
-            row = {other: k for k, other in enumerate(runs.words)}.get(word)
+            row = runs.index.get(word)
             if row is None or not runs.present[:, row].any():
                 continue
             units = [unit(np.asarray(matrix[[row]], np.float32))[0] for matrix in runs.matrix]

@@ -1,6 +1,7 @@
 """Word vectors of several training runs over one vocabulary, and their file."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -31,6 +32,11 @@ class Runs:
     ) -> None:  # fmt: skip
         self.words, self.matrix, self.present, self.counts, self.training = words, matrix, present, counts, training
         self.whole = matrix[:0] if whole is None else whole
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Dict: word -> row."""
+        return {word: row for row, word in enumerate(self.words)}
 
     @property
     def on_whole_text(self) -> "Runs":

@@ -194,7 +194,7 @@ class Resampling(Checked):
     )
     document: str | None = setting(
         None,
-        "With `runs`, what is a document; paragraphs are separated by empty lines, records are those of `field`."
+        "With `runs`, unit of resampling; empty lines separate paragraphs, and `field` reads records."
         "  [default: record with `field`, file if there are several texts, otherwise line]",
         choices=(None, "line", "paragraph", "record", "file"),
     )
