@@ -34,7 +34,7 @@ from tiedtools.text.phrases import Phrases
 def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:
     """Write the words of TEXT, separated by spaces, in the lines of TEXT.
 
-    Word boundaries are Unicode's (UAX #29), in NFC: don't, l'homme, 3.14, foo_bar, example.com, and U.S.A are words, and
+    Words follow Unicode (UAX #29), in NFC: don't, l'homme, 3.14, foo_bar, example.com, and U.S.A are words, and
     each mark of punctuation is one. Addresses, #tags, @names, `<unk>`, `<num>`, and `<url>` remain in one piece. The
     words do not depend on the number of processes, and tokenizing them again does not change them.
 
