@@ -21,10 +21,11 @@ from w2vcase import (
 )
 
 from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.base.tiles import ROWS
 from tiedtools.kernels.word2vec import w2vtiles
 from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, STOP
 from tiedtools.kernels.word2vec.w2vtypes import Linear, SharedSpace, Stores, Targets, Text
-from tiedtools.models.word2vec.workspaces import rounded, store
+from tiedtools.models.word2vec.workspaces import banded, rounded, store
 
 LAYOUTS = {"one strip": (1, 8, 8), "strips": (3, 4, 12), "long run": (1, 32, 4), "short run": (2, 4, 4)}
 
@@ -57,7 +58,7 @@ class Tiles(Case):
         mapped, back = (rows(batch),) * 2 if self.proj.size else (hidden, grad)
         around, d_around, drawn, d_drawn = (rows(strips * n) for n in (span, span, each, each))
         targets = Targets(rows(batch), rows(batch), *np.zeros((2, batch, 1), self.dtype)) if c.cbow else None
-        sizes = (batch, span), (batch, span), (batch, each), (batch, each), batch
+        sizes = (batch, each), (batch, each), batch
         words = batch, batch, strips * span, strips * each, strips * each
         P = hidden.shape[1]
         shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
@@ -65,8 +66,11 @@ class Tiles(Case):
         steps = self.proj if self.racing == 1 else np.zeros_like(self.proj)
         linear = Linear(self.proj, self.proj[None], steps, None if self.half else aligned(P, P, self.dtype), pairs)
         store_in, tied = store(self.emb_in, 1, 0), c.tying != "untied"
+        (near, near_cells), (scores, scores_cells) = (banded(strips, run, span, self.dtype) for _ in range(2))
+        bands = (np.zeros((n // ROWS, 2), np.int32) for n in (batch, strips * span))
         space = SharedSpace(
-            hidden, mapped, grad, back, around, d_around, drawn, d_drawn, *(np.zeros(n, self.dtype) for n in sizes),
+            hidden, mapped, grad, back, around, d_around, drawn, d_drawn,
+            near, scores, near_cells, scores_cells, *bands, *(np.zeros(n, self.dtype) for n in sizes),
             *(np.zeros(n, np.int32) for n in words), np.zeros(strips, np.int64),
         )  # fmt: skip
         totals, flag = np.zeros(2), np.full(1, stop, np.uint8)

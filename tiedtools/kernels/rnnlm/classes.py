@@ -21,7 +21,7 @@ import numpy as np
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import exp
-from tiedtools.kernels.base.tiles import ROWS, dots, row_dots
+from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, dots, row_dots
 from tiedtools.kernels.rnnlm import ngrams
 from tiedtools.kernels.rnnlm.elman import copy, limit, scale
 from tiedtools.kernels.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
@@ -105,7 +105,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
         if learning:
             tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
             back = input_errors[rows:]
-            dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
+            dots(back, E[begin:], class_hid, 1, tall, wide, EVERYTHING, (E, NONE))
             for t in range(n):
                 for j in range(M):
                     G[begin + t, j] += back[t, j]
@@ -197,7 +197,7 @@ def move(doc, by_class, by_word, M, D, doc_lr):
 def gram_matrix(gram, A, B, n):
     """gram = A B^T for the first n rows, rounded up to whole tiles."""
     tall = -(-n // ROWS) * ROWS
-    dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
+    dots(gram, A, B, 1, tall, tall, EVERYTHING, (A, NONE))
 
 
 @jit

@@ -5,7 +5,7 @@ A batch has `strips` runs of `run` consecutive center words, one run from each s
     U  [run, P]     u of its center words               X  [span, P]  rows of the words in and around the run
     W  [run, span]  1 for words in the context window   N  [each, P]  rows of the run's `each` negatives
 
-Everything is computed by tiled products, along the diagonal band of W for positives, in full for negatives:
+Everything is computed by tiled products, for positives in the tiles of W that are not 0, for negatives in full:
 
     S = U X^T + b    G = lr W sigma(-S)     dU = G X     dX = G^T U
     S = U N^T + b    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
@@ -55,6 +55,7 @@ def train(
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     near_t, scores_t, far_t = near.T, scores.T, far_scores.T
+    band, band_t, full = s.band, s.band_t, s.band[:0]
     (emb_in, changes_in, frozen_in), (emb_out, changes_out, frozen_out) = stores.emb_in, stores.emb_out
     window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
     if linear is not None:
@@ -65,7 +66,6 @@ def train(
     strips = cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
-    width = span - run + ROWS
     size = emb_in.shape[1]
     every = PROJ_EVERY[1] if cbow else PROJ_EVERY[0]
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
@@ -79,11 +79,11 @@ def train(
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
-        counter, more = windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter)
+        counter, more = windows(s, text, n, rules, counter)
         batches += 1
         if more:
             # Gather the rows, and compute hidden: the band of weights times the rows around for CBOW.
-            exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input)
+            exclude(s, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
@@ -91,7 +91,7 @@ def train(
             if targets is not None:
                 gather(around, emb_in, changes_in, neighbors, thread)
                 gather(targets.rows, emb_out, changes_out, centers, thread)
-                combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
+                combine(hidden, near, around, strips, run, span, band, False, (emb_in, follow))
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
                 gather(hidden, emb_in, changes_in, centers, thread)
@@ -105,10 +105,10 @@ def train(
                 product(mapped, left(hidden_along, origin, hidden), across, False)
 
             # Scores, loss, and gradients: first of the negatives, then of the positives.
-            dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
+            dots(far_scores, mapped, drawn, strips, run, each, full, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
-            combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
-            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
+            combine(grad, far_scores, drawn, strips, run, each, full, False, (emb_out, follow))
+            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, full, False, nothing)
             if targets is not None:
                 for b in range(batch):
                     targets.weights[b, 0] = counts[b] > 0
@@ -116,10 +116,10 @@ def train(
                 nats += errors(targets.scores, targets.weights, step, shift)
                 center_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
-                dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
-                nats += errors(scores, near, step, shift)
-                combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
-                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
+                dots(scores, mapped, around, strips, run, span, band, (emb_in, follow))
+                nats += errors(s.scores_cells, s.near_cells, step, shift)
+                combine(grad, scores, around, strips, run, span, band, True, nothing)
+                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, band_t, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
@@ -144,7 +144,7 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
+                combine_transposed(s.d_around, near_t, back, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
                 scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
             else:
@@ -241,18 +241,23 @@ def draw(words, noise, counter):
 
 
 @jit
-def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter):
+def windows(s, text, n, rules, counter):
     """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
 
     Rows without context words have weights 0; rows beyond the text also have word 0.
     """
+    near, band, band_t, cursor = s.near, s.band, s.band_t, s.cursor
     tokens, begins, ends = text
     window, radii, negative, cbow, mean, _, skip_input, _, _ = rules
     strips = cursor.size
     run, span = near.shape[0] // strips, near.shape[1]
-    each = far.shape[1]
+    each = s.far.shape[1]
     active = False
-    near[:] = 0
+    s.near_cells[:] = 0
+    for tile in range(band.shape[0]):
+        band[tile, 0], band[tile, 1] = span, 0
+    for tile in range(band_t.shape[0]):
+        band_t[tile, 0], band_t[tile, 1] = run, 0
     for r in range(strips):
         start = cursor[r]
         stop = min(start + run, (r + 1) * n // strips)
@@ -278,21 +283,33 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
                 if cbow and mean and count:
                     for q in range(low, high):
                         near[b, q - start + window] /= count
-            centers[b] = word
-            counts[b] = count
+                if count:
+                    begin, end = low - start + window, high - start + window
+                    extend(band, b // ROWS, begin, end)
+                    for j in range(begin // ROWS, (end - 1) // ROWS + 1):
+                        extend(band_t, r * span // ROWS + j, i, i + 1)
+            s.centers[b] = word
+            s.counts[b] = count
             weight = count > 0 if cbow else count
             for k in range(each):
-                far[b, k] = weight * negative / each
+                s.far[b, k] = weight * negative / each
         cursor[r] = stop
         for j in range(span):
             p = start - window + j
-            neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
+            s.neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
     return counter, active
 
 
 @jit
-def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input):
+def extend(band, tile, first, stop):
+    """Let the nonzero terms of a tile include those from `first` up to `stop`."""
+    band[tile, 0], band[tile, 1] = min(band[tile, 0], first), max(band[tile, 1], stop)
+
+
+@jit
+def exclude(s, run, negative, cbow, skip_input):
     """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 if they equal inputs."""
+    near, far, negatives, neighbors = s.near, s.far, s.negatives, s.neighbors
     strips = near.shape[0] // run
     span, each = near.shape[1], far.shape[1]
     for r in range(strips):
@@ -303,14 +320,14 @@ def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbo
                 hits += neighbors[r * span + j] == word
             if hits:
                 for b in range(r * run, (r + 1) * run):
-                    if (cbow or skip_input) and centers[b] == word:
+                    if (cbow or skip_input) and s.centers[b] == word:
                         far[b, k] = 0
                     elif not cbow or skip_input:
                         same = 0
-                        for j in range(span):
+                        for j in range(s.band[b // ROWS, 0], s.band[b // ROWS, 1]):
                             same += near[b, j] != 0 and neighbors[r * span + j] == word
                         if same:
-                            far[b, k] = 0 if cbow else (counts[b] - same) * negative / each
+                            far[b, k] = 0 if cbow else (s.counts[b] - same) * negative / each
 
 
 @jit(relaxed=True)
@@ -337,7 +354,7 @@ def center_gradients(grad, d_target, errors, mapped, target):
 def errors(scores, weights, lr, shift):
     """Turn scores s into |lr| W (label - sigma(s + shift)) in place, with label 1 if lr > 0, else 0, and W >= 0.
 
-    scores, weights  [batch, cols]
+    scores, weights  of the same number of elements, contiguous
 
     Returns the loss, the sum of -W log sigma(+-(s + shift)), in nats: infinite if a score exceeds DIVERGED, NaN if one
     is NaN.

@@ -94,7 +94,8 @@ class InStep(NamedTuple):
 class SharedSpace(NamedTuple):
     """Scratch of a thread with shared negatives.
 
-    Without L, mapped is hidden and back is grad; with L, back is mapped.
+    Without L, mapped is hidden and back is grad; with L, back is mapped. `near` and `scores` are views of their cells:
+    a row's cells in the band are its own, those outside may belong to the band of another row.
     """
 
     hidden: Any  # [batch, P]
@@ -105,8 +106,12 @@ class SharedSpace(NamedTuple):
     d_around: Any
     drawn: Any  # [strips * each, P]
     d_drawn: Any
-    near: Any  # [batch, span]
+    near: Any  # [batch, span]: 1 or, for CBOW, 1 / |C| for words in the context window
     scores: Any
+    near_cells: Any  # all cells of `near`
+    scores_cells: Any
+    band: Any  # int32 [batch / ROWS, 2]: the nonzero columns of `near`, from the first up to the second number
+    band_t: Any  # int32 [strips * span / ROWS, 2]: its nonzero rows
     far: Any  # [batch, each]
     far_scores: Any
     counts: Any  # [batch]

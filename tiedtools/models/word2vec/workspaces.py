@@ -167,6 +167,17 @@ def store(matrix: np.ndarray, threads: int, most: int, frozen: np.ndarray = NONE
     return matrix, (slots, pending, changed, lines((threads, 8), np.int64)), frozen
 
 
+def banded(strips: int, run: int, span: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Return (a matrix [strips * run, span] for numbers in a diagonal band of each strip, its cells).
+
+    With one strip, rows overlap outside the band of `span - run + ROWS` columns from row // ROWS * ROWS on, so that the
+    cells are few.
+    """
+    step = span - run + ROWS if strips == 1 else span
+    cells = lines(strips * run * step + span - step, dtype)
+    return np.lib.stride_tricks.as_strided(cells, (strips * run, span), (step * cells.itemsize, cells.itemsize)), cells
+
+
 class SharedNegatives(Workspace):
     """Workspace of w2vtiles.train, with negatives shared by the centers of a run."""
 
@@ -183,7 +194,7 @@ class SharedNegatives(Workspace):
         self.targets = None
         if config.cbow:
             self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
-        sizes = (batch, span), (batch, span), (batch, negatives), (batch, negatives), batch
+        sizes = (batch, negatives), (batch, negatives), batch
         words = batch, batch, strips * span, strips * negatives, strips * negatives
         self.linear = None
         if common.linear:
@@ -196,7 +207,10 @@ class SharedNegatives(Workspace):
         self.common, self.thread = common, thread
         floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
-        self.space = SharedSpace._make([*vectors, *floats, *ids, lines(strips, np.int64)])
+        bands = [lines((rows // ROWS, 2), np.int32) for rows in (batch, strips * span)]
+        views, cells = zip(*(banded(strips, length, span) for _ in range(2)))
+        cursor = lines(strips, np.int64)
+        self.space = SharedSpace._make([*vectors, *views, *cells, *bands, *floats, *ids, cursor])
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         common = self.common
