@@ -14,9 +14,12 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base import shared
+from tiedtools.kernels.base.features import DOT_BFLOAT16
 from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.tiles import I64, ROWS, VECTOR, Emitter
 
 UNPACKED = 0
+LANES = VECTOR // 4  # float32 in a vector register
 HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
 
 
@@ -64,6 +67,86 @@ def pair_down(packed, at, B):
         to, row = contiguous(packed[at[0] + K // 2, at[1] :], B[K - 1])
         for j in range(N):
             to[j] = pair(row[j], 0)
+
+
+@jit
+def pack_scores(along, down, X, cells, run, width, slope):
+    """Pack scores both ways: adjacent cells into `along`, and adjacent elements of columns into `down`, unless None.
+
+    X     [strips * run, n], a view of `cells`: row i of a strip has `width` elements, from i // ROWS * ROWS * slope on
+    down  [strips * run / 2, n]
+    """
+    if along is not None:
+        for k in range(along.size):
+            along[k] = pair(cells[2 * k], cells[2 * k + 1])
+        for b in range(0, X.shape[0], 2):
+            start = b % run // ROWS * ROWS * slope
+            part = slice(start, start + width)
+            to, row, below = contiguous(down[b // 2, part], X[b, part], X[b + 1, part])
+            for j in range(width):
+                to[j] = pair(row[j], below[j])
+
+
+def rounded_pair_of_rows(vectors):
+    """Make an intrinsic that packs `vectors` (1 or 2) registers of two rows by the processor's rounding instruction."""
+
+    @intrinsic
+    def round_rows(typingctx, X, along, down, i, d):
+        def codegen(context, builder, signature, args):
+            e = Emitter(context, builder, signature, args)
+            i, d = args[3:]
+            b, halves = builder, ir.VectorType(ir.IntType(16), 2 * e.lanes)
+            kind = ir.FunctionType(e.vector, [e.vector] * 2)
+            convert = ir.InlineAsm(kind, "vcvtne2ps2bf16 $2, $1, $0", "=v,v,v")  # the second operand comes first
+            packed = []
+            for row in range(2):
+                parts = [e.load(e.address(0, i, row, b.add(d, I64(k * e.lanes))), I64(0)) for k in range(vectors)]
+                result = b.call(convert, [*parts[1:], *[e.zero] * (2 - vectors), parts[0]])
+                e.store(result, e.address(1, i, row, b.lshr(d, I64(1))), I64(0))
+                packed.append(b.bitcast(result, halves))
+            for k in range(vectors):
+                lanes = [lane + 2 * e.lanes * row for lane in range(k * e.lanes, (k + 1) * e.lanes) for row in range(2)]
+                both = b.bitcast(e.shuffle(*packed, lanes), e.vector)
+                e.store(both, e.address(2, b.lshr(i, I64(1)), 0, b.add(d, I64(k * e.lanes))), I64(0))
+            return context.get_dummy_value()
+
+        return types.void(X, along, down, types.intp, types.intp), codegen
+
+    return round_rows
+
+
+round_whole, round_rest = rounded_pair_of_rows(2), rounded_pair_of_rows(1)
+
+
+@jit
+def round_both(along, down, X):
+    """`pack_both`, by the processor's rounding instruction."""
+    M, P = X.shape
+    for i in range(0, M, 2):
+        for d in range(0, P // LANES // 2 * 2 * LANES, 2 * LANES):
+            round_whole(X, along, down, i, d)
+        if P // LANES % 2:
+            round_rest(X, along, down, i, P - LANES)
+
+
+@jit
+def pair_both(along, down, X):
+    """`pack_both`, by operations on integers."""
+    pair_along(along, (0, 0), X)
+    pair_down(down, (0, 0), X)
+
+
+rounded = round_both if DOT_BFLOAT16 else pair_both
+
+
+@jit
+def pack_both(along, down, X):
+    """Pack the rows of X into `along` and its columns into `down`, unless they are None.
+
+    X  [M, P], M even and P a multiple of LANES        along  [M, >= P / 2], whole registers        down  [M / 2, P]
+    """
+    if along is not None:
+        rounded(along, down, X)
 
 
 PLACE = types.UniTuple(types.intp, 2)

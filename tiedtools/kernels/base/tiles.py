@@ -14,7 +14,8 @@ memory latency overlaps with computation and requests do not queue.
 Row lengths are multiples of the vector length (arrays.aligned); rows and cols are multiples of ROWS.
 
 If both operands are uint32, each element is a pair of bfloat16 (see bfloat16.py), whose products are accumulated in
-float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16).
+float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16). Sizes count the
+terms, not the pairs, and the numbers of a band are even.
 """
 
 import numpy as np
@@ -285,6 +286,13 @@ def flat(typingctx, array):
     return kind(array), codegen
 
 
+@intrinsic
+def terms(typingctx, G):
+    """Return how many terms of a sum an element of the operand G holds: 2 if it is a pair of bfloat16."""
+    count = I64(2 if isinstance(G.dtype, types.Integer) else 1)
+    return types.intp(G), lambda context, builder, signature, args: count
+
+
 @jit
 def dots(S, A, B, groups, rows, cols, band, ahead):
     """S = A B^T, by groups; with a band, also the elements beside it in its tiles.
@@ -320,14 +328,7 @@ def combine(C, G, B, groups, rows, cols, band, accumulate, ahead):
 
     C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]        band  of the rows of G
     """
-    tile = 0
-    for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for i in range(0, rows, ROWS):
-                tile = fetch(ahead, tile)
-                at = r * rows + i
-                first, stop = limits(band, at // ROWS, cols)
-                columns(C, strided(G), B, at, d, at, first, r * cols + first, stop - first, accumulate)
+    stripes(C, strided(G), B, groups, rows, cols, (rows, 0), band, accumulate, ahead)
 
 
 @jit
@@ -337,14 +338,25 @@ def combine_transposed(C, Gt, A, groups, rows, cols, band, accumulate, ahead):
     C  [groups * cols, P]        Gt  [cols, groups * rows], a transposed view of G        A  [groups * rows, P]
     band  of the columns of G, group after group
     """
-    tile = 0
+    stripes(C, strided(Gt), A, groups, cols, rows, (0, rows), band, accumulate, ahead)
+
+
+@jit
+def stripes(C, G, B, groups, rows, most, step, band, accumulate, ahead):
+    """C = G B or C += G B, by groups of `rows` rows of C and `most` rows of B, in stripes as wide as a tile.
+
+    step  distance of two groups in G, in rows and columns
+    """
+    tile, each = 0, terms(G)
+    vectors = C.shape[1] * C.itemsize // VECTOR
     for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for j in range(0, cols, ROWS):
+        for first in range(0, vectors, WIDE):
+            d, width = first * VECTOR // C.itemsize, min(WIDE, vectors - first)
+            for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
-                first, stop = limits(band, (r * cols + j) // ROWS, rows)
-                at = r * rows + first
-                columns(C, strided(Gt), A, r * cols + j, d, j, at, at, stop - first, accumulate)
+                begin, end = limits(band, (r * rows + i) // ROWS, most)
+                g, k, b = r * step[0] + i, (r * step[1] + begin) // each, (r * most + begin) // each
+                four_rows(C, G, B, r * rows + i, d, g, k, b, (end - begin) // each, accumulate, ROWS, width)
 
 
 @jit
@@ -360,10 +372,3 @@ def fetch(ahead, tile):
     if tile < words.size:
         prefetch(matrix, words[tile])
     return tile + 1
-
-
-@jit
-def columns(C, G, B, c, d, g, k, b, terms, accumulate):
-    """Compute the widest tile that fits from column d on."""
-    left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, left if left < WIDE else WIDE)

@@ -27,7 +27,7 @@ thread order.
 import numpy as np
 
 from tiedtools.kernels.base.barrier import wait_for_all
-from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.bfloat16 import left, pack_both, pack_scores, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
@@ -54,19 +54,27 @@ def train(
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
-    near_t, scores_t, far_t = near.T, scores.T, far_scores.T
-    band, band_t, full = s.band, s.band_t, s.band[:0]
+    band, band_t, full, origin = s.band, s.band_t, s.band[:0], (0, 0)
+    # Operands of products: the arrays themselves, or in bfloat16 their packed copies.
+    p = s.pairs
+    u, u_down, back_down = paired(p.u, mapped), paired(p.u_down, mapped), paired(p.u_down, back)
+    negative_rows, negatives_down = paired(p.drawn, drawn), paired(p.drawn_down, drawn)
+    around_rows, around_down = paired(p.around, around), paired(p.around_down, around)
+    far_terms, far_t = paired(p.far, far_scores), paired(p.far_down, far_scores).T
+    near_terms, near_t = paired(p.near, near), paired(p.near_down, near).T
+    score_terms, scores_t = paired(p.near, scores), paired(p.near_down, scores).T
     (emb_in, changes_in, frozen_in), (emb_out, changes_out, frozen_out) = stores.emb_in, stores.emb_out
     window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
     if linear is not None:
         hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
-        L, origin = linear.local[thread], (0, 0)
+        L = linear.local[thread]
         across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
 
     strips = cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
     size = emb_in.shape[1]
+    width = span - run + ROWS
     every = PROJ_EVERY[1] if cbow else PROJ_EVERY[0]
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
@@ -88,12 +96,16 @@ def train(
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, emb_out, changes_out, negatives, thread)
+            pack_both(p.drawn, p.drawn_down, drawn)
             if targets is not None:
                 gather(around, emb_in, changes_in, neighbors, thread)
                 gather(targets.rows, emb_out, changes_out, centers, thread)
-                combine(hidden, near, around, strips, run, span, band, False, (emb_in, follow))
+                pack_scores(p.near_cells, p.near_down, near, s.near_cells, run, width, 1)
+                right(p.around_down, origin, around)
+                combine(hidden, near_terms, around_down, strips, run, span, band, False, (emb_in, follow))
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
+                pack_both(p.around, p.around_down, around)
                 gather(hidden, emb_in, changes_in, centers, thread)
             # u = h L, from a packed copy of L.
             negate(hidden, negated)
@@ -103,12 +115,14 @@ def train(
                     transpose(backwards, left(l_along, origin, L))
                     fresh = True
                 product(mapped, left(hidden_along, origin, hidden), across, False)
+            pack_both(p.u, p.u_down, mapped)
 
             # Scores, loss, and gradients: first of the negatives, then of the positives.
-            dots(far_scores, mapped, drawn, strips, run, each, full, (emb_out, upcoming))
+            dots(far_scores, u, negative_rows, strips, run, each, full, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
-            combine(grad, far_scores, drawn, strips, run, each, full, False, (emb_out, follow))
-            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, full, False, nothing)
+            pack_scores(p.far_cells, p.far_down, far_scores, flat(far_scores), run, each, 0)
+            combine(grad, far_terms, negatives_down, strips, run, each, full, False, (emb_out, follow))
+            combine_transposed(s.d_drawn, far_t, u_down, strips, run, each, full, False, nothing)
             if targets is not None:
                 for b in range(batch):
                     targets.weights[b, 0] = counts[b] > 0
@@ -116,10 +130,11 @@ def train(
                 nats += errors(targets.scores, targets.weights, step, shift)
                 center_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
-                dots(scores, mapped, around, strips, run, span, band, (emb_in, follow))
+                dots(scores, u, around_rows, strips, run, span, band, (emb_in, follow))
                 nats += errors(s.scores_cells, s.near_cells, step, shift)
-                combine(grad, scores, around, strips, run, span, band, True, nothing)
-                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, band_t, False, nothing)
+                pack_scores(p.near_cells, p.near_down, scores, s.scores_cells, run, width, 1)
+                combine(grad, score_terms, around_down, strips, run, span, band, True, nothing)
+                combine_transposed(s.d_around, scores_t, u_down, strips, run, span, band_t, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
@@ -144,7 +159,8 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                combine_transposed(s.d_around, near_t, back, strips, run, span, band_t, False, nothing)
+                right(p.u_down, origin, back)
+                combine_transposed(s.d_around, near_t, back_down, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
                 scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
             else:
@@ -297,7 +313,17 @@ def windows(s, text, n, rules, counter):
         for j in range(span):
             p = start - window + j
             s.neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
+    if s.pairs.u is not None:
+        even(band)
+        even(band_t)
     return counter, active
+
+
+@jit
+def even(band):
+    """Extend a band by terms of 0 to whole pairs."""
+    for tile in range(band.shape[0]):
+        band[tile, 0], band[tile, 1] = band[tile, 0] // 2 * 2, (band[tile, 1] + 1) // 2 * 2
 
 
 @jit

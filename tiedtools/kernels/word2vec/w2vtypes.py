@@ -91,6 +91,23 @@ class InStep(NamedTuple):
     round: int  # batches between synchronizations
 
 
+class Pairs(NamedTuple):
+    """Operands packed as bfloat16 (see bfloat16.py), or None in float32. For CBOW, `near` is of weights, not scores."""
+
+    u: Any  # along rows
+    u_down: Any  # down columns; later dh
+    drawn: Any
+    drawn_down: Any
+    around: Any
+    around_down: Any
+    far: Any  # scores of negatives
+    far_cells: Any  # the same, one-dimensional
+    far_down: Any
+    near: Any  # a view of near_cells, as in SharedSpace
+    near_cells: Any
+    near_down: Any
+
+
 class SharedSpace(NamedTuple):
     """Scratch of a thread with shared negatives.
 
@@ -121,3 +138,4 @@ class SharedSpace(NamedTuple):
     negatives: Any  # int32 [strips * each]
     upcoming: Any
     cursor: Any  # int64 [strips]
+    pairs: Any  # Pairs

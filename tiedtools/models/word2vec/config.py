@@ -136,7 +136,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.precision in (None, "bfloat16") and (self.exact or self.tying != "linear"):
+        if self.exact:
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
