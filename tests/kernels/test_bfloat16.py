@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tiedtools.kernels.base.arrays import aligned
-from tiedtools.kernels.base.bfloat16 import left, pair, paired, right
+from tiedtools.kernels.base.bfloat16 import LANES, left, pack_along, pack_down, pair, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import DEPTH, product
-from tiedtools.kernels.base.tiles import VECTOR, dots
+from tiedtools.kernels.base.tiles import EVERYTHING, VECTOR, dots
 
 NAN = np.uint32(0xFFFFFFFF)  # a pair of NaN
 
@@ -61,6 +61,21 @@ def test_operands_are_packed_in_pairs(rows, columns, down):
     assert (guarded == NAN).all()
 
 
+@pytest.mark.parametrize("registers", [1, 2, 5])
+@pytest.mark.parametrize("pack, down", [(pack_along, False), (pack_down, True)])
+def test_whole_rows_are_packed_in_pairs(pack, down, registers):
+    X = np.random.default_rng(1).normal(size=(6, registers * LANES)).astype(np.float32)
+    packed = aligned(3 if down else 6, X.shape[1] // (1 if down else 2), np.uint32)
+    pack(packed, X)
+    first, second = unpack(packed)
+    Y = X.T if down else X
+    for half, part in enumerate((first, second)):
+        part = part.T if down else part[:, : X.shape[1] // 2]
+        np.testing.assert_allclose(part, rounded(Y[:, half::2]), rtol=2**-8)
+        assert (part == rounded(Y[:, half::2])).mean() > 0.99  # ties, of which there are few, go to even numbers or up
+    assert not packed[:, X.shape[1] if down else X.shape[1] // 2 :].any()
+
+
 @jit
 def multiply(C, G, B, accumulate, g_along, b_down):
     """C = G B"""
@@ -100,7 +115,7 @@ def test_dots():
     for X, to in zip((A, B), pairs):
         fill(to, (0, 0), X, False)
     S = np.empty((8, 8), np.float32)
-    dots(S, *pairs, 1, 8, 8, 8, 0, (A, np.empty(0, np.int32)))
+    dots(S, *pairs, 1, 8, 8, EVERYTHING, (A, np.empty(0, np.int32)))
     np.testing.assert_array_equal(S, A @ B.T)
 
 

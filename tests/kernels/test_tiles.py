@@ -11,7 +11,7 @@ from paths import ROOT
 
 from tiedtools.kernels.base import arrays, tiles
 from tiedtools.kernels.base.arrays import aligned
-from tiedtools.kernels.base.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
+from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
 
 R = ROWS
 # (groups, rows, cols, width, slope)
@@ -39,11 +39,20 @@ class Product:
         self.dtype, self.guarded = dtype, []
         first = np.arange(rows)[:, None] // R * R * slope
         j = np.arange(cols)
-        self.band = np.tile((first <= j) & (j < first + width), (groups, 1))
+        self.inside = np.tile((first <= j) & (j < first + width), (groups, 1))
+        self.band, self.band_t = (self.tiles(M) if slope else EVERYTHING for M in (self.inside, self.transposed()))
         self.A, self.B = self.random(groups * rows, self.columns), self.random(groups * cols, self.columns)
         self.G = self.random(groups * rows, cols)
-        self.G[~self.band] = np.nan
+        self.G[~self.inside] = np.nan
         self.ahead = self.A, np.arange(rows, dtype=np.int32)
+
+    def tiles(self, inside):
+        """Return the first column and the end of the elements inside, for each tile of rows."""
+        tiles = inside.reshape(-1, R, inside.shape[1]).any(1)
+        return np.stack([tiles.argmax(1), tiles.shape[1] - tiles[:, ::-1].argmax(1)], 1).astype(np.int32)
+
+    def transposed(self):
+        return self.group(self.inside).transpose(0, 2, 1).reshape(-1, self.shape[1])
 
     def empty(self, rows, columns):
         self.guarded.append(np.full((rows + 2 * GUARD, columns), np.nan, self.dtype))
@@ -74,25 +83,25 @@ class TestProducts:
         for vectors in VECTORS:
             p = Product(shape, vectors, dtype)
             S = p.empty(*p.G.shape)
-            dots(S, p.A, p.B, *shape, p.ahead)
+            dots(S, p.A, p.B, *shape[:3], p.band, p.ahead)
             expected = p.group(p.A) @ p.group(p.B).transpose(0, 2, 1)
-            p.check(S, np.where(p.band, expected.reshape(S.shape), np.nan))
+            p.check(S, np.where(p.inside, expected.reshape(S.shape), np.nan))
 
     def test_combine(self, shape, dtype):
         for vectors, accumulate in itertools.product(VECTORS, (False, True)):
             p = Product(shape, vectors, dtype)
             C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
             start = p.group(C.copy()) if accumulate else 0
-            combine(C, p.G, p.B, *shape, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.band, p.G, 0)) @ p.group(p.B))
+            combine(C, p.G, p.B, *shape[:3], p.band, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.inside, p.G, 0)) @ p.group(p.B))
 
     def test_combine_transposed(self, shape, dtype):
         for vectors, accumulate in itertools.product(VECTORS, (False, True)):
             p = Product(shape, vectors, dtype)
             C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
             start = p.group(C.copy()) if accumulate else 0
-            combine_transposed(C, p.G.T, p.A, *shape, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.band, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
+            combine_transposed(C, p.G.T, p.A, *shape[:3], p.band_t, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.inside, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
 
 
 @pytest.mark.parametrize("words", [0, 1, 1000])
@@ -100,9 +109,9 @@ def test_any_number_of_rows_can_be_prefetched(words):
     p = Product(SHAPES["dense"], 1, np.float32)
     ahead = p.A, np.zeros(words, np.int32)
     S, C = p.empty(*p.G.shape), p.empty(*p.A.shape)
-    dots(S, p.A, p.B, *p.shape, ahead)
+    dots(S, p.A, p.B, *p.shape[:3], EVERYTHING, ahead)
     p.check(S, p.A @ p.B.T)
-    combine(C, S, p.B, *p.shape, False, ahead)
+    combine(C, S, p.B, *p.shape[:3], EVERYTHING, False, ahead)
     p.check(C, p.A @ p.B.T @ p.B)
 
 

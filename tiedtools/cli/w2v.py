@@ -25,7 +25,7 @@ from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling
 
 # Options without effect: condition -> names of parameters
-OF_L = "lr_linear", "init_linear", "precision"
+OF_L = "lr_linear", "init_linear"
 OF_CBOW = "cbow_grad", "cbow_sum"
 SEVERAL = "runs", "resample", "document"
 OF_RUN = "init_from", "grow", "freeze", *SEVERAL  # settings of a training, not of the model
@@ -39,10 +39,10 @@ LAYOUT = {
         option("valid", metavar="TEXT", help="Held-out text; its loss is reported after each epoch."),
     ],
     "Model": ["size window architecture negative hs"],
-    "Weight tying": ["tying negated lr_linear init_linear precision skip_input"],
+    "Weight tying": ["tying negated lr_linear init_linear skip_input"],
     "Training": [
         "epochs lr min_alpha sample ns_exponent fixed_window fit_pmi shift init_range cbow_grad cbow_sum exact"
-        " shared_negatives threads deterministic seed",
+        " shared_negatives threads precision deterministic seed",
         Config,
     ],
     "Continued training": [Continuation],

@@ -87,66 +87,79 @@ def pack_scores(along, down, X, cells, run, width, slope):
                 to[j] = pair(row[j], below[j])
 
 
-def rounded_pair_of_rows(vectors):
-    """Make an intrinsic that packs `vectors` (1 or 2) registers of two rows by the processor's rounding instruction."""
+def rounding(down, both=True):
+    """Make an intrinsic that packs two registers, or one, of X from [i, d] on by the processor's rounding instruction.
+
+    down  the second register is below the first, in the next row; otherwise it follows it in the row
+    """
 
     @intrinsic
-    def round_rows(typingctx, X, along, down, i, d):
+    def round_registers(typingctx, X, packed, i, d):
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
-            i, d = args[3:]
-            b, halves = builder, ir.VectorType(ir.IntType(16), 2 * e.lanes)
+            i, d = args[2:]
             kind = ir.FunctionType(e.vector, [e.vector] * 2)
-            convert = ir.InlineAsm(kind, "vcvtne2ps2bf16 $2, $1, $0", "=v,v,v")  # the second operand comes first
-            packed = []
-            for row in range(2):
-                parts = [e.load(e.address(0, i, row, b.add(d, I64(k * e.lanes))), I64(0)) for k in range(vectors)]
-                result = b.call(convert, [*parts[1:], *[e.zero] * (2 - vectors), parts[0]])
-                e.store(result, e.address(1, i, row, b.lshr(d, I64(1))), I64(0))
-                packed.append(b.bitcast(result, halves))
-            for k in range(vectors):
-                lanes = [lane + 2 * e.lanes * row for lane in range(k * e.lanes, (k + 1) * e.lanes) for row in range(2)]
-                both = b.bitcast(e.shuffle(*packed, lanes), e.vector)
-                e.store(both, e.address(2, b.lshr(i, I64(1)), 0, b.add(d, I64(k * e.lanes))), I64(0))
+            convert = ir.InlineAsm(kind, "vcvtne2ps2bf16 $2, $1, $0", "=v,v,v")  # the upper half of the result first
+            second = e.load(e.address(0, i, int(down), d), I64(0 if down else VECTOR)) if both else e.zero
+            result = builder.call(convert, [second, e.load(e.address(0, i, 0, d), I64(0))])
+            if down:
+                halves = builder.bitcast(result, ir.VectorType(ir.IntType(16), 2 * e.lanes))
+                turns = [half + e.lanes * row for half in range(e.lanes) for row in range(2)]
+                result = builder.bitcast(e.shuffle(halves, halves, turns), e.vector)
+                i = builder.lshr(i, I64(1))
+            else:
+                d = builder.lshr(d, I64(1))
+            e.store(result, e.address(1, i, 0, d), I64(0))
             return context.get_dummy_value()
 
-        return types.void(X, along, down, types.intp, types.intp), codegen
+        return types.void(X, packed, types.intp, types.intp), codegen
 
-    return round_rows
-
-
-round_whole, round_rest = rounded_pair_of_rows(2), rounded_pair_of_rows(1)
+    return round_registers
 
 
-@jit
-def round_both(along, down, X):
-    """`pack_both`, by the processor's rounding instruction."""
-    M, P = X.shape
-    for i in range(0, M, 2):
-        for d in range(0, P // LANES // 2 * 2 * LANES, 2 * LANES):
-            round_whole(X, along, down, i, d)
-        if P // LANES % 2:
-            round_rest(X, along, down, i, P - LANES)
+round_along, round_rest, round_down = rounding(False), rounding(False, both=False), rounding(True)
 
 
 @jit
-def pair_both(along, down, X):
-    """`pack_both`, by operations on integers."""
-    pair_along(along, (0, 0), X)
-    pair_down(down, (0, 0), X)
-
-
-rounded = round_both if DOT_BFLOAT16 else pair_both
+def rounded_along(packed, _, X):
+    """`pack_along`, by the processor's rounding instruction."""
+    whole = X.shape[1] // (2 * LANES) * 2 * LANES
+    for i in range(X.shape[0]):
+        for d in range(0, whole, 2 * LANES):
+            round_along(X, packed, i, d)
+        if whole < X.shape[1]:
+            round_rest(X, packed, i, whole)
 
 
 @jit
-def pack_both(along, down, X):
-    """Pack the rows of X into `along` and its columns into `down`, unless they are None.
+def rounded_down(packed, _, X):
+    """`pack_down`, by the processor's rounding instruction."""
+    for i in range(0, X.shape[0], 2):
+        for d in range(0, X.shape[1], LANES):
+            round_down(X, packed, i, d)
 
-    X  [M, P], M even and P a multiple of LANES        along  [M, >= P / 2], whole registers        down  [M / 2, P]
+
+along_rows, down_columns = (rounded_along, rounded_down) if DOT_BFLOAT16 else (pair_along, pair_down)
+
+
+@jit
+def pack_along(packed, X):
+    """Pack the rows of X unless `packed` is None.
+
+    X  [M, P], P a multiple of LANES        packed  [M, P / 2], padded to whole registers
     """
-    if along is not None:
-        rounded(along, down, X)
+    if packed is not None:
+        along_rows(packed, (0, 0), X)
+
+
+@jit
+def pack_down(packed, X):
+    """Pack the columns of X unless `packed` is None.
+
+    X  [M, P], M even and P a multiple of LANES        packed  [M / 2, P]
+    """
+    if packed is not None:
+        down_columns(packed, (0, 0), X)
 
 
 PLACE = types.UniTuple(types.intp, 2)

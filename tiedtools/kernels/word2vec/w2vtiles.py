@@ -27,7 +27,7 @@ thread order.
 import numpy as np
 
 from tiedtools.kernels.base.barrier import wait_for_all
-from tiedtools.kernels.base.bfloat16 import left, pack_both, pack_scores, paired, right
+from tiedtools.kernels.base.bfloat16 import left, pack_along, pack_down, pack_scores, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
@@ -96,16 +96,18 @@ def train(
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, emb_out, changes_out, negatives, thread)
-            pack_both(p.drawn, p.drawn_down, drawn)
+            pack_along(p.drawn, drawn)
+            pack_down(p.drawn_down, drawn)
             if targets is not None:
                 gather(around, emb_in, changes_in, neighbors, thread)
                 gather(targets.rows, emb_out, changes_out, centers, thread)
                 pack_scores(p.near_cells, p.near_down, near, s.near_cells, run, width, 1)
-                right(p.around_down, origin, around)
+                pack_down(p.around_down, around)
                 combine(hidden, near_terms, around_down, strips, run, span, band, False, (emb_in, follow))
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
-                pack_both(p.around, p.around_down, around)
+                pack_along(p.around, around)
+                pack_down(p.around_down, around)
                 gather(hidden, emb_in, changes_in, centers, thread)
             # u = h L, from a packed copy of L.
             negate(hidden, negated)
@@ -115,7 +117,8 @@ def train(
                     transpose(backwards, left(l_along, origin, L))
                     fresh = True
                 product(mapped, left(hidden_along, origin, hidden), across, False)
-            pack_both(p.u, p.u_down, mapped)
+            pack_along(p.u, mapped)
+            pack_down(p.u_down, mapped)
 
             # Scores, loss, and gradients: first of the negatives, then of the positives.
             dots(far_scores, u, negative_rows, strips, run, each, full, (emb_out, upcoming))
@@ -159,7 +162,7 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                right(p.u_down, origin, back)
+                pack_down(p.u_down, back)
                 combine_transposed(s.d_around, near_t, back_down, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
                 scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)

@@ -25,7 +25,7 @@ class Config(Checked):
     exact        always on with hierarchical softmax and, unless several threads run in lockstep, when a tiny vocabulary
                  or hundreds of negatives make sharing unstable or the window exceeds 64
     precision    with "bfloat16", sums are float32. None: the fast one on this CPU, set when a model is created; see
-                 model.resolved. Always "float32" without L and with `exact`
+                 model.resolved. Always "float32" with `exact`
     init_linear  "uniform": in +-1/sqrt(size)
 
     Raises TiedtoolsError for invalid combinations.
@@ -112,8 +112,8 @@ class Config(Checked):
     )
     precision: str | None = setting(
         None,
-        "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel"
-        " Xeon since Sapphire Rapids]",
+        "Precision of matrix products; sums and vectors are float32.  [default: bfloat16 on AMD CPUs since Zen 4 and, for"
+        " a learned L, on Intel Xeon since Sapphire Rapids]",
         choices=(None, "float32", "bfloat16"),
     )
     seed: int = setting(1, "Random seed.", SEEDS)

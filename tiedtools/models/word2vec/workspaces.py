@@ -218,10 +218,11 @@ class SharedNegatives(Workspace):
         floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
         bands = [lines((rows // ROWS, 2), np.int32) for rows in (batch, strips * span)]
+        all_half = half and (FAST_DOTS or config.tying != "linear")  # matrix units are faster only with L
         # With one strip, rows may overlap outside the band of the windows.
         step = span - length + ROWS if strips == 1 else span
         views, cells = zip(*(banded(batch, span, step) for _ in range(2)))
-        pairs = packed(vectors, batch, negatives, span, step) if half and FAST_DOTS else Pairs(*[None] * 12)
+        pairs = packed(vectors, batch, negatives, span, step) if all_half else Pairs(*[None] * 12)
         self.space = SharedSpace._make(
             [*vectors, *views, *cells, *bands, *floats, *ids, lines(strips, np.int64), pairs]
         )
