@@ -112,8 +112,8 @@ class Config(Checked):
     )
     precision: str | None = setting(
         None,
-        "Precision of matrix products; sums and vectors are float32.  [default: bfloat16 on AMD CPUs since Zen 4 and, for"
-        " a learned L, on Intel Xeon since Sapphire Rapids]",
+        "Precision of matrix products; sums and vectors are float32.  [default: bfloat16 on AMD CPUs since Zen 4 and,"
+        " with a learned L, on Intel Xeon since Sapphire Rapids]",
         choices=(None, "float32", "bfloat16"),
     )
     seed: int = setting(1, "Random seed.", SEEDS)
