@@ -211,6 +211,8 @@ def main(table, row, epochs, seeds, folder, written, text, options):
             continue
         status, run = measure(data, rows[name], seed, context)
         if run:
+            data = results.load(table, written if path.exists() else results.FOLDER)  # others may have written rows meanwhile
+            rows = {each["row"]: each for each in data["rows"]}
             update(rows[name], run)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(results.dumps(data) + "\n")

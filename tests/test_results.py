@@ -53,7 +53,7 @@ def mistake(line):
     """Return what is wrong with the command line of tiedtools, or None."""
     name, *arguments = shlex.split(re.sub(r"<.+?>", "X", line))[1:]
     try:
-        cli.get_command(None, name).make_context(name, arguments)
+        cli.get_command(None, name).make_context(name, arguments, **cli.context_settings)
     except Exception as error:
         return error
 
