@@ -202,5 +202,9 @@ def page():
     return "\n".join(lines).rstrip() + "\n"
 
 
-if __name__ == "__main__":
+def write():
     (DOCS / "results.md").write_text(page())
+
+
+if __name__ == "__main__":
+    write()

@@ -30,12 +30,12 @@ import click  # noqa: E402
 import results  # noqa: E402
 
 from tiedtools.base.errors import TiedtoolsError  # noqa: E402
-from tiedtools.base.processor import processor_name  # noqa: E402
+from tiedtools.base.processor import available_cores, processor_name  # noqa: E402
 from tiedtools.base.version import __version__  # noqa: E402
 from tiedtools.text.datasets import DATASETS, find  # noqa: E402
 from tiedtools.text.sources import open_source  # noqa: E402
 
-PROGRAM = [shutil.which("tiedtools")] if shutil.which("tiedtools") else [sys.executable, "-m", "tiedtools"]
+PROGRAM = ["tiedtools"] if shutil.which("tiedtools") else [sys.executable, "-m", "tiedtools"]
 TRAINING = re.compile("tiedtools (lm|lstm|rnnlm|nmt|w2v) ")
 OUTPUTS = "--checkpoint {0}.checkpoint --resume --save-model {0}.npz --log-json {0}.log -output {0}.txt"
 
@@ -87,7 +87,7 @@ def commands(data, row, seed, base, context):
             sessions = f" --sessions {row['sessions']}" if "sessions" in row else ""
             line += f" --seed {seed} {OUTPUTS.format(shlex.quote(str(base)))}{sessions} {context.options}"
             line += f" --epochs {epochs}" if epochs else ""
-        yield re.sub("<(.+?)>", lambda name: shlex.quote(path_of(name[1], base, context)), line)
+        yield re.sub("<(?!unk>)(.+?)>", lambda name: shlex.quote(path_of(name[1], base, context)), line)
 
 
 def executed(line):
@@ -120,9 +120,8 @@ def leaves(answer):
         if key == "sets":
             found |= {each["set"]: each["rho"] for each in value}
         elif isinstance(value, dict | list):
-            found |= leaves(
-                value if isinstance(value, dict) else value[0] if value and isinstance(value[0], dict) else {}
-            )
+            first = value if isinstance(value, dict) else next(iter(value), {})
+            found |= leaves(first) if isinstance(first, dict) else {}
         elif isinstance(value, int | float):
             found["mean" if key == "mean_rho" else key] = value
     return found
@@ -146,26 +145,24 @@ def measure(data, row, seed, context):
             break
     found = {key: round(x, 4) if isinstance(x, float) else x for key, x in found.items()}
     kept = {key: found[key] for key in ["epochs", "params", "seconds", *data["figures"], "curve"] if key in found}
-    commit = subprocess.run(
-        ["git", "-C", DOCS, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-    ).stdout.strip()
-    conditions = {"machine": processor_name(), "version": f"{__version__} {commit}".strip()}
-    notes = [
-        re.sub(r"--threads \d+", "", context.options).strip(),
-        *(f"{k}: {Path(x).name}" for k, x in context.texts.items()),
-    ]
-    if any(notes):
-        conditions["note"] = ", ".join(filter(None, notes))
-    return status, kept and {"seed": seed, **kept, **conditions}
+    return status, kept and {"seed": seed, **kept, **conditions(context)}
+
+
+def conditions(context):
+    """Return the machine, the version with its commit, and a note of options and texts that are not the table's."""
+    git = ["git", "-C", DOCS, "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
+    machine = f"{processor_name()}, {available_cores()} cores"
+    texts = [f"{name}: {Path(path).name}" for name, path in context.texts.items()]
+    note = ", ".join(filter(None, [re.sub(r"--threads \d+", "", context.options).strip(), *texts]))
+    return {"machine": machine, "version": f"{__version__} {commit}".strip(), **({"note": note} if note else {})}
 
 
 def update(row, run):
     """Put a run among those of its row, in the order of the seeds; keep a longer run of the same seed."""
     old = next((each for each in row["runs"] if each["seed"] == run["seed"]), None)
     if old and (old.get("epochs") or 0) > (run.get("epochs") or 0):
-        print(
-            f"{row['row']}: the figures of {old['epochs']} epochs remain, not those of {run['epochs']}", file=sys.stderr
-        )
+        print(f"{row['row']}: the {old['epochs']} epochs of before remain, not these {run['epochs']}", file=sys.stderr)
         return
     row["runs"] = sorted([each for each in row["runs"] if each is not old] + [run], key=lambda each: each["seed"])
 
@@ -211,15 +208,15 @@ def main(table, row, epochs, seeds, folder, written, text, options):
             continue
         status, run = measure(data, rows[name], seed, context)
         if run:
-            data = results.load(table, written if path.exists() else results.FOLDER)  # others may have written rows meanwhile
+            data = results.load(table, written if path.exists() else results.FOLDER)  # with rows of other processes
             rows = {each["row"]: each for each in data["rows"]}
             update(rows[name], run)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(results.dumps(data) + "\n")
+            if written == results.FOLDER:
+                results.write()
         if status:
             sys.exit(status)
-    if written == results.FOLDER:
-        (DOCS / "results.md").write_text(results.page())
 
 
 if __name__ == "__main__":
