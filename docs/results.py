@@ -9,7 +9,8 @@ Each file in results/ is one table, an object with these fields:
                     figures), and runs, each with its seed, epochs, params, and figures; column: the end of the name
                     that is a column of the page's table
     figures         names of the figures that are shown of a row, in the order of the paper's
-    tables          other figures: caption, columns, and rows; those with "page": false are only in the file
+    tables          other figures: caption, columns, and rows; on the page as long as no row has a run, and if "page" is
+                    not false
     brief           true: a sentence instead of a section
     comparable      why the figures are not comparable with the paper's; empty if they are
     seen            whether the paper's conclusion was seen
@@ -161,8 +162,8 @@ def section(name, data):
     """Return the lines of a table's section."""
     lines = [f"### {data['title']}", "", f"{data['about']} {claim(data)} [Data and commands](results/{name}.json).", ""]
     shown = grid if any("column" in row for row in data.get("rows", [])) else trained
-    tables = [shown(data)] if done(data) else []
-    tables += [(each["columns"], each["rows"]) for each in data.get("tables", []) if each.get("page", True)]
+    others = [(each["columns"], each["rows"]) for each in data.get("tables", []) if each.get("page", True)]
+    tables = [shown(data)] if done(data) else others
     for each in tables:
         lines += [*table(*each), ""]
     return lines
