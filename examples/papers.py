@@ -149,11 +149,11 @@ def measure(data, row, seed, context):
 
 
 def conditions(context):
-    """Return the machine, the version with its commit, and a note of options and texts that are not the table's."""
+    """Return the machine, the version with its commit, and a note of further options and replaced data sets."""
     git = ["git", "-C", DOCS, "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
     machine = f"{processor_name()}, {available_cores()} cores"
-    texts = [f"{name}: {Path(path).name}" for name, path in context.texts.items()]
+    texts = [f"{name}: {Path(path).name}" for name, path in context.texts.items() if name in DATASETS]
     note = ", ".join(filter(None, [re.sub(r"--threads \d+", "", context.options).strip(), *texts]))
     return {"machine": machine, "version": f"{__version__} {commit}".strip(), **({"note": note} if note else {})}
 
