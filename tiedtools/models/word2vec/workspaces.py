@@ -185,7 +185,8 @@ def packed(vectors: Any, batch: int, negatives: int, span: int, step: int) -> Pa
     ]
     far, far_down = (lines(shape, np.uint32) for shape in ((batch, negatives // 2), (batch // 2, negatives)))
     near_down, _ = banded(batch // 2, span, step, np.uint32)
-    return Pairs(*both, far, far.reshape(-1), far_down, *banded(batch, span // 2, step // 2, np.uint32), near_down)
+    near = banded(batch, span // 2, step // 2, np.uint32)
+    return Pairs._make([*both, far, far.reshape(-1), far_down, *near, near_down])
 
 
 class SharedNegatives(Workspace):
