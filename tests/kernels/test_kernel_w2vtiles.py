@@ -129,7 +129,7 @@ def test_other_windows_and_negatives_agree_with_reference(tying, window, negativ
     fast.assert_close(plain, atol=2e-5)
 
 
-@pytest.mark.parametrize("options, layout", zip(BASIC, itertools.cycle(LAYOUTS)), ids=str)
+@pytest.mark.parametrize("options, layout", list(zip(BASIC, itertools.cycle(LAYOUTS))), ids=str)
 def test_products_in_bfloat16(options, layout):
     start = Tiles(LAYOUTS[layout], dtype=np.float32, half=True, **options)
     start.text = long_text()
