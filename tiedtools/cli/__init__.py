@@ -31,6 +31,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "change:shift",
     "align": "change:align",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
+    "explore": "plot:explore",
     "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "phrases": "texts:phrases",
     "segment": "texts:segment",
     "check": "vectors:check", "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",

@@ -1,4 +1,4 @@
-"""`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention."""
+"""`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention; and `explore`."""
 
 import functools
 from collections.abc import Callable
@@ -11,6 +11,12 @@ from tiedtools.cli.options import Decorator, case_option, data_option, option, r
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
+PROJECTION = (
+    "pca tsne umap",
+    "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn).",
+    "pca",
+)
+seed_of_map = integer("seed", 1, "Random seed of t-SNE and UMAP.", least=0, most=2**32 - 1, metavar=None)
 
 
 @click.group(short_help="Plot training runs, speeds, words, word similarity, gates, and attention.")
@@ -101,8 +107,8 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
 @output_option
 @integer("top", 0, "Also plot the N nearest neighbors of each WORD.", least=0, also="k")
 @integer("first", 100, "Without WORD, plot the first N words.", least=3)
-@choice("method", "pca tsne", "Projection: principal components, or t-SNE (requires scikit-learn).", "pca")
-@integer("seed", 1, "Random seed of t-SNE.", least=0, most=2**32 - 1, metavar=None)
+@choice("method", *PROJECTION)
+@seed_of_map
 @reading_options
 def words(
     pictures: Any, axes: Any, path: str, words: tuple[str, ...], top: int, first: int, method: str, seed: int,
@@ -125,7 +131,7 @@ def words(
     plotted = dict.fromkeys(known if words else vectors.words[:first])
     if top:
         plotted |= dict.fromkeys(word for nearest in neighbors(Candidates(vectors), known, top) for word, _ in nearest)
-    points, axis_names = word_map(vectors, [vectors.index[word] for word in plotted], method, seed)
+    points, axis_names = word_map(vectors.matrix[[vectors.index[word] for word in plotted]], method, seed)
     pictures.words(axes, points, list(plotted), range(len(known)) if top else (), axis_names)
     return Answer(status=int(bool(unknown)))
 
@@ -199,3 +205,30 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     from tiedtools.evaluation.logs import read_attention
 
     pictures.attention(axes, *read_attention(path, line))
+
+
+@command("explore", "Write a page of word vectors to look at.", reads="path", writes="output")
+@click.argument("path", metavar="VECTORS")
+@option("output", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
+@choice("projection", *PROJECTION)
+@integer("first", None, "Show the N most frequent words.  [default: 20000; 5000 of several runs]", least=3)
+@integer("top", 10, "Number of nearest neighbors.", most=1000, also="k")
+@integer("min-count", None, "Leave out words that occur less often than this.  [default: as in `nn`]", least=0)
+@seed_of_map
+@reading_options
+def explore(path: str, **options: Any) -> Answer:
+    """Write a page with a map of words; search or click a word to see its nearest neighbors.
+
+    VECTORS is anything that `nn` reads, such as a vector file, a model, MODEL:out, or a file of runs (.runs), or a
+    folder from `w2v --slices`. The page is one HTML file that needs no server and no network. The larger a point, the
+    more frequent is its word; if counts are unknown, the first words of the file count as the most frequent.
+
+    For several runs, each neighbor has the 95% interval of its cosine and the share of the runs that list it among the
+    --top nearest; neighbors that few runs list are faded. For slices, the page shows the path of a word on the map, and
+    its neighbors in each slice.
+
+    Requires Plotly: pip install "tiedtools[explore]".
+    """
+    from tiedtools.api.explore import page
+
+    return Answer(page(path, **options))

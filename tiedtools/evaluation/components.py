@@ -3,14 +3,20 @@
 Shapes: V words, E dimensions.
 """
 
+import importlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.norms import blocks, unit
-from tiedtools.vectors.vectors import Vectors
 
+PROJECTIONS = {  # module, class, and package of the maps other than PCA
+    "pca": ("", "", ""),
+    "tsne": ("sklearn.manifold", "TSNE", "scikit-learn"),
+    "umap": ("umap", "UMAP", "umap-learn"),
+}
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -34,32 +40,35 @@ def components_for(retained: np.ndarray, shares: Sequence[float] = SHARES) -> li
     return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]
 
 
-def word_map(
-    vectors: Vectors, rows: Sequence[int] | np.ndarray, method: str = "pca", seed: int = 1
-) -> tuple[np.ndarray, Sequence[str]]:
-    """Project the unit-length vectors of R words to points (R, 2); return the points and the names of the two axes.
+def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarray, Sequence[str]]:
+    """Project the vectors of R words (R, E), scaled to unit length, to points (R, 2); also return the axes' names.
 
-    rows    rows of the words
-    method  "pca": the first two principal components; "tsne": scikit-learn's t-SNE (van der Maaten and Hinton 2008)
+    method  "pca": the first two principal components; "tsne": scikit-learn's t-SNE (van der Maaten and Hinton 2008);
+            "umap": umap-learn's UMAP (McInnes et al. 2018)
 
-    Raises TiedtoolsError for fewer than three words, and for t-SNE if scikit-learn is not installed.
+    Raises TiedtoolsError for fewer than three words, and if the package of t-SNE or UMAP is not installed.
     """
-    if len(rows) < 3:
-        raise TiedtoolsError(f"{len(rows)} words are too few for a map; name at least three")
-    matrix = unit(vectors.matrix[rows]).astype(np.float64)
+    if len(matrix) < 3:
+        raise TiedtoolsError(f"{len(matrix)} words are too few for a map; name at least three")
+    matrix = unit(matrix).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":
         return points, [
             f"{name} principal component, {s:.0%} of the variance" for name, s in zip(("1st", "2nd"), shares)
         ]
+    module, name, package = PROJECTIONS[method]
     try:
-        from sklearn.manifold import TSNE
+        kind = getattr(importlib.import_module(module), name)
     except ImportError:
-        raise TiedtoolsError("t-SNE needs scikit-learn: pip install scikit-learn; or use `method='pca'`") from None
-    perplexity = min(30, (len(matrix) - 1) / 3)
-    start = 1e-4 * points / max(points[:, 0].std(), np.finfo(float).tiny)
-    tsne = TSNE(perplexity=perplexity, init=start, random_state=seed)
-    return tsne.fit_transform(matrix), (f"t-SNE, perplexity {perplexity:g}: only neighborhoods are meaningful", "")
+        raise TiedtoolsError(f"{method} needs {package}: pip install {package}; or use pca") from None
+    start = points / max(points[:, 0].std(), np.finfo(float).tiny)
+    if method == "tsne":
+        size = min(30, (len(matrix) - 1) / 3)
+        projection, of = kind(perplexity=size, init=1e-4 * start, random_state=seed), f"t-SNE, perplexity {size:g}"
+    else:
+        size = min(15, len(matrix) - 1)
+        projection, of = kind(n_neighbors=size, init=start, random_state=seed, n_jobs=1), f"UMAP, {size} neighbors"
+    return projection.fit_transform(matrix), (f"{of}: only neighborhoods are meaningful", "")
 
 
 def plane(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

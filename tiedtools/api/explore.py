@@ -1,0 +1,160 @@
+"""A page of word vectors: one HTML file with a map of the words, their neighbors, and their paths through time slices.
+
+Shapes: N words on the page, n of them in a part (vectors, runs, or one time slice), R runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tiedtools.api.estimator import Path
+from tiedtools.api.evaluation import vectors_of
+from tiedtools.api.slices import ORDER, read_slices
+from tiedtools.base.errors import Contradiction, library, printable
+from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.evaluation import uncertainty
+from tiedtools.evaluation.components import PROJECTIONS, word_map
+from tiedtools.files.output import open_output
+from tiedtools.text.sources import is_path
+from tiedtools.vectors.counts import default_min_count
+from tiedtools.vectors.neighbors import Candidates, neighbors
+from tiedtools.vectors.norms import unit
+from tiedtools.vectors.runs import Runs, is_runs
+from tiedtools.vectors.vectors import Vectors
+
+FIRST = {False: 20_000, True: 5_000}  # default number of words; True: of several runs
+MAPPED = 5  # runs whose cosines determine the map
+QUESTIONS = 256  # words whose neighbors are found together
+
+
+def explore(vectors: Any, output: Path, **options: Any) -> None:
+    """Write a page of word vectors, HTML that needs no server and no network, as `tiedtools explore`.
+
+    vectors     Vectors, Runs, a trained model, a dict of Runs by time slice, or a path, as for `tiedtools explore`
+    options     first, top, min_count, projection, and seed, as for `tiedtools explore`; and options of `Vectors.read`
+
+    Raises TiedtoolsError if Plotly is not installed (`pip install "tiedtools[explore]"`).
+    """
+    with open_output(os.fspath(output)) as file:
+        file.write(page(vectors, **options))
+
+
+def page(
+    source: Any, first: int | None = None, top: int = 10, min_count: int | None = None, projection: str = "pca",
+    seed: int = 1, **reading: Any
+) -> bytes:  # fmt: skip
+    """Return the page that `explore` writes."""
+    plotly = library("plotly.offline", "a page of words needs Plotly", "explore")
+    one_of("projection", projection, PROJECTIONS)
+    first, top = checked("first", first, int | None, Range(3)), checked("top", top, int, Range(1, 1000))
+    path = source if is_path(source) else getattr(source, "path", None) or "Word vectors"
+    parts = parts_of(source, reading)
+    several = any(isinstance(part, Runs) and len(part) > 1 for part in parts.values())
+    words, counts = chosen(parts, first or FIRST[several], min_count)
+    N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if several else 1
+    frames, places = [], []
+    for part, count in zip(parts.values(), counts):
+        part = restricted(part, words)
+        rows, units = np.array([row_of[word] for word in part.words], np.int64), placed(part, len(parts) > 1)
+        mapped = units.any(1) & np.isfinite(units).all(1)
+        places.append((rows[mapped], units[mapped]))
+        ids, scores = np.full((N, top), -1, np.int32), np.zeros((N, top, columns), np.int16)
+        for row, answer in zip(rows, answers_of(part, top)):
+            for place, (word, *values) in enumerate(answer):
+                ids[row, place], scores[row, place] = row_of[word], np.round(1e4 * np.array(values[:columns]))
+        frames.append(dict(ids=ids, scores=scores, counts=count))
+    points, axes = word_map(np.concatenate([units for _, units in places]), projection, seed)
+    start = np.zeros((N, places[0][1].shape[1]), np.float32)  # the first vector of each word
+    for frame, (rows, units) in zip(frames, places):
+        start[rows] = np.where(start[rows].any(1, keepdims=True), start[rows], units)
+        of_words = np.full((3, N), np.nan, np.float32)
+        of_words[:, rows] = *points[: len(rows)].T, (start[rows] * units).sum(1)
+        points = points[len(rows) :]
+        frame |= zip(("x", "y", "cosines"), of_words)
+    data = dict(words=words, top=top, columns=columns, axes=list(axes), names=list(parts), counted=bool(counts[0][0]))
+    packed = [{name: base64.b64encode(array.tobytes()).decode() for name, array in frame.items()} for frame in frames]
+    summary = f"{N:,} words" + (f", {len(parts[''])} runs" if several and "" in parts else "")
+    values = dict(
+        title=html.escape(printable(os.path.basename(os.fspath(path).rstrip("/")))),
+        summary=summary + f", {len(parts)} time slices" * (len(parts) > 1),
+        plotly=plotly.get_plotlyjs(),
+        data=json.dumps(data | dict(frames=packed)).replace("<", "\\u003c"),
+    )
+    template = pathlib.Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template).encode()
+
+
+def parts_of(source: Any, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return the Vectors or Runs of each time slice by name; without slices, of one named ""."""
+    if isinstance(source, Mapping):
+        return dict(source)
+    if not is_path(source):
+        return {"": source if isinstance(source, Runs) else vectors_of(source)}
+    path = os.fspath(source)
+    if os.path.exists(os.path.join(path, ORDER)):
+        return dict(read_slices(path))
+    return {"": Runs.read(path) if is_runs(path) else Vectors.read(path, **reading)}
+
+
+def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[list[str], list[np.ndarray]]:
+    """Return the `first` most frequent words that occur at least `min_count` times, and their counts in each part.
+
+    If counts are unknown, words are in the order of the file, and their "counts" are 0 to -1.
+    """
+    words = list(dict.fromkeys(word for part in parts.values() for word in part.words))
+    counts = []
+    for part in parts.values():
+        of_part = part.present.mean(0) if len(parts) > 1 and isinstance(part, Runs) else part.counts
+        if of_part is None or not of_part.any():
+            if min_count:
+                raise Contradiction("`min_count`: the counts of these words are unknown; omit it")
+            return words[:first], [-np.arange(len(words[:first])) / len(words)] * len(parts)
+        counts.append(np.array([of_part[part.index[word]] if word in part.index else 0 for word in words], np.float64))
+    total = np.sum(counts, 0)
+    least = default_min_count(total) if min_count is None else min_count
+    rows = [row for row in np.argsort(-total, kind="stable")[:first] if total[row] >= least]
+    return [words[row] for row in rows], [count[rows] for count in counts]
+
+
+def restricted(part: Any, words: list[str]) -> Any:
+    """Return the Runs or Vectors of those of `words` that a part has; of a single run, Vectors."""
+    if not isinstance(part, Runs):
+        return part.restrict(words)
+    rows = [part.index[word] for word in words if word in part.index]
+    arrays = part.matrix[:, rows], part.present[:, rows], part.counts[rows], part.training, part.whole[:, rows]
+    part = Runs([part.words[row] for row in rows], *arrays)
+    return part if len(part) > 1 else Vectors(*part[0])
+
+
+def placed(part: Any, shared: bool) -> np.ndarray:
+    """Return the vectors of a part's words for the map, of length 1, (n, any); 0 or nan: not on the map.
+
+    The dot product of two words is the mean of their cosines over up to MAPPED runs. If runs share a space, as those of
+    time slices do, the vectors are the means over runs.
+    """
+    if not isinstance(part, Runs):
+        return unit(part.matrix)
+    some = part.on_whole_text if len(part.whole) else part
+    seen = [unit(m) * (p > 0)[:, None] for m, p in zip(some.matrix[:MAPPED], some.present)]
+    return unit(sum(seen) if shared else np.concatenate(seen, 1))
+
+
+def answers_of(part: Any, top: int) -> Iterator[list[Any]]:
+    """Yield for each word its nearest words: (word, cosine, low, high, share of the runs that list it)."""
+    if isinstance(part, Runs):
+        for answer in uncertainty.neighbors(part, [[(row, 1)] for row in range(len(part.words))], top):
+            yield [(a["neighbor"], a["cosine"], a["low"], a["high"], a["in_top"] / a["runs"]) for a in answer]
+        return
+    candidates = Candidates(part)
+    for start in range(0, len(part), QUESTIONS):
+        for answer in neighbors(candidates, part.words[start : start + QUESTIONS], top):
+            yield [(word, cosine, cosine, cosine, 1) for word, cosine in answer]
