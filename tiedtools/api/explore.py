@@ -36,42 +36,58 @@ MAPPED = 5  # runs whose cosines determine the map
 QUESTIONS = 256  # words whose neighbors are found together
 
 
-def explore(vectors: Any, output: Path, **options: Any) -> None:
+def explore(
+    vectors: Any, output: Path, *, first: int | None = None, top: int = 10, min_count: int | None = None,
+    projection: str = "pca", seed: int = 1, format: str | None = None, errors: str = "strict", skip_bad: bool = False
+) -> None:  # fmt: skip
     """Write a page of word vectors, HTML that needs no server and no network, as `tiedtools explore`.
 
-    vectors     Vectors, Runs, a trained model, a dict of Runs by time slice, or a path, as for `tiedtools explore`
-    options     first, top, min_count, projection, and seed, as for `tiedtools explore`; and options of `Vectors.read`
+    vectors  Vectors, Runs, a trained model, a dict of Runs by time slice, or a path as for `tiedtools explore`
 
+    The other arguments are its options, whose defaults None are explained there, and those of Vectors.read.
     Raises TiedtoolsError if Plotly is not installed (`pip install "tiedtools[explore]"`).
     """
-    with open_output(os.fspath(output)) as file:
-        file.write(page(vectors, **options))
-
-
-def page(
-    source: Any, first: int | None = None, top: int = 10, min_count: int | None = None, projection: str = "pca",
-    seed: int = 1, **reading: Any
-) -> bytes:  # fmt: skip
-    """Return the page that `explore` writes."""
     plotly = library("plotly.offline", "a page of words needs Plotly", "explore")
     one_of("projection", projection, PROJECTIONS)
     first, top = checked("first", first, int | None, Range(3)), checked("top", top, int, Range(1, 1000))
-    path = source if is_path(source) else getattr(source, "path", None) or "Word vectors"
-    parts = parts_of(source, reading)
-    several = any(isinstance(part, Runs) and len(part) > 1 for part in parts.values())
-    words, counts = chosen(parts, first or FIRST[several], min_count)
-    N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if several else 1
-    frames, places = [], []
-    for part, count in zip(parts.values(), counts):
-        part = restricted(part, words)
+    with open_output(os.fspath(output)) as file:
+        parts = parts_of(vectors, dict(format=format, errors=errors, skip_bad=skip_bad))
+        data = contents(parts, first, top, min_count, projection, seed)
+        path = vectors if is_path(vectors) else getattr(vectors, "path", None) or "Word vectors"
+        summary = f"{len(data['words']):,} words" + f", {len(parts)} time slices" * (len(parts) > 1)
+        values = dict(
+            title=html.escape(printable(os.path.basename(os.fspath(path).rstrip("/")))),
+            summary=summary + f", {data['runs']} runs" * (data["runs"] > 1),
+            plotly=plotly.get_plotlyjs(),
+            data=json.dumps(data).replace("<", "\\u003c"),
+        )
+        template = pathlib.Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+        file.write(re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template).encode())
+
+
+def contents(
+    parts: dict[str, Any], first: int | None, top: int, min_count: int | None, projection: str, seed: int
+) -> dict[str, Any]:
+    """Return the data of the page; `frames` has a dict for each time slice, or one, of arrays in base64.
+
+    ids [N, top] are the nearest words, -1: none; scores [N, top, 1 or 4] are their cosines or, for several runs, the
+    cosine, its interval, and the share of runs that list the word; x, y, and cosines (to the first slice) are nan for
+    words without a vector.
+    """
+    runs = max(len(part) if isinstance(part, Runs) else 1 for part in parts.values())
+    words, counts = chosen(parts, first or FIRST[runs > 1], min_count)
+    N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if runs > 1 else 1
+    frames: list[dict[str, np.ndarray]] = []
+    places = []
+    for part in (restricted(part, words) for part in parts.values()):
         rows, units = np.array([row_of[word] for word in part.words], np.int64), placed(part, len(parts) > 1)
         mapped = units.any(1) & np.isfinite(units).all(1)
         places.append((rows[mapped], units[mapped]))
-        ids, scores = np.full((N, top), -1, np.int32), np.zeros((N, top, columns), np.int16)
+        ids, scores = np.full((N, top), -1.0), np.zeros((N, top, columns))
         for row, answer in zip(rows, answers_of(part, top)):
             for place, (word, *values) in enumerate(answer):
-                ids[row, place], scores[row, place] = row_of[word], np.round(1e4 * np.array(values[:columns]))
-        frames.append(dict(ids=ids, scores=scores, counts=count))
+                ids[row, place], scores[row, place] = row_of[word], values[:columns]
+        frames.append(dict(ids=ids, scores=scores))
     points, axes = word_map(np.concatenate([units for _, units in places]), projection, seed)
     start = np.zeros((N, places[0][1].shape[1]), np.float32)  # the first vector of each word
     for frame, (rows, units) in zip(frames, places):
@@ -80,17 +96,11 @@ def page(
         of_words[:, rows] = *points[: len(rows)].T, (start[rows] * units).sum(1)
         points = points[len(rows) :]
         frame |= zip(("x", "y", "cosines"), of_words)
-    data = dict(words=words, top=top, columns=columns, axes=list(axes), names=list(parts), counted=bool(counts[0][0]))
-    packed = [{name: base64.b64encode(array.tobytes()).decode() for name, array in frame.items()} for frame in frames]
-    summary = f"{N:,} words" + (f", {len(parts[''])} runs" if several and "" in parts else "")
-    values = dict(
-        title=html.escape(printable(os.path.basename(os.fspath(path).rstrip("/")))),
-        summary=summary + f", {len(parts)} time slices" * (len(parts) > 1),
-        plotly=plotly.get_plotlyjs(),
-        data=json.dumps(data | dict(frames=packed)).replace("<", "\\u003c"),
-    )
-    template = pathlib.Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template).encode()
+    pack = lambda array: base64.b64encode(array.astype("<f4").tobytes()).decode()
+    packed = [{name: pack(array) for name, array in frame.items()} for frame in frames]
+    packed = [{"counts": count.tolist(), **frame} for count, frame in zip(counts, packed)]
+    of_page = dict(names=list(parts), top=top, columns=columns, axes=list(axes), runs=runs, counted=bool(counts[0][0]))
+    return dict(words=words, frames=packed, **of_page)
 
 
 def parts_of(source: Any, reading: dict[str, Any]) -> dict[str, Any]:

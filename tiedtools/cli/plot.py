@@ -207,16 +207,16 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     pictures.attention(axes, *read_attention(path, line))
 
 
-@command("explore", "Write a page of word vectors to look at.", reads="path", writes="output")
+@command("explore", "Write a page of word vectors to look at.", reads="path", writes="target")
 @click.argument("path", metavar="VECTORS")
-@option("output", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
+@option("output", "target", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
 @choice("projection", *PROJECTION)
 @integer("first", None, "Show the N most frequent words.  [default: 20000; 5000 of several runs]", least=3)
 @integer("top", 10, "Number of nearest neighbors.", most=1000, also="k")
 @integer("min-count", None, "Leave out words that occur less often than this.  [default: as in `nn`]", least=0)
 @seed_of_map
 @reading_options
-def explore(path: str, **options: Any) -> Answer:
+def explore(path: str, target: str, **options: Any) -> None:
     """Write a page with a map of words; search or click a word to see its nearest neighbors.
 
     VECTORS is anything that `nn` reads, such as a vector file, a model, MODEL:out, or a file of runs (.runs), or a
@@ -229,6 +229,6 @@ def explore(path: str, **options: Any) -> Answer:
 
     Requires Plotly: pip install "tiedtools[explore]".
     """
-    from tiedtools.api.explore import page
+    from tiedtools.api.explore import explore
 
-    return Answer(page(path, **options))
+    explore(path, target, **options)

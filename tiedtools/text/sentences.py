@@ -20,12 +20,14 @@ def sources(source: Any) -> list[Any]:
     source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
             each an iterable of words. A string is always a path.
 
-    Raises FileNotFoundError for a string of several words that is no existing path, and TypeError for anything else.
+    Raises FileNotFoundError for a string that is no existing path and does not look like one, and TypeError for
+    anything else.
     """
     if isinstance(source, (str, os.PathLike)):
-        if isinstance(source, str) and len(words := source.split()) > 1 and is_absent(source):
-            example = f"[{quoted(' '.join(words[:3]))}.split(), ...]"
-            raise NotFound(f"{quoted(source)}: no such file; a string is a path: pass a text as sentences, {example}")
+        if isinstance(source, str) and is_absent(source) and (" " in source.strip() or not re.search("[./]", source)):
+            example = f"[{quoted(' '.join(source.split()[:3]))}.split(), ...]"
+            remedy = f"check the name or, in Python, pass a text as sentences, {example}"
+            raise NotFound(f"{quoted(source)}: no such file; {remedy}")
         return [os.fspath(source)]
     if isinstance(source, bytes):
         raise Mistyped("expected a path, a file, or an iterable of sentences, found bytes; decode them")
