@@ -229,6 +229,7 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: tt.Word2Vec(3): TypeError,
         lambda: tt.load(tmp_path / "none.txt"): FileNotFoundError,
         lambda: tt.Word2Vec().fit(tmp_path): OSError,
+        lambda: vectors.write(tmp_path / "none" / "v.txt"): OSError,
     }.items():  # fmt: skip
         with pytest.raises(kind) as error:
             call()

@@ -19,7 +19,8 @@ import numpy as np
 from tiedtools.api.estimator import Path
 from tiedtools.api.evaluation import vectors_of
 from tiedtools.api.slices import ORDER, read_slices
-from tiedtools.base.errors import Contradiction, library, printable
+from tiedtools.base.errors import Contradiction, TiedtoolsError, library, printable
+from tiedtools.base.messages import log
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import uncertainty
 from tiedtools.evaluation.components import PROJECTIONS, word_map
@@ -54,10 +55,10 @@ def explore(
         parts = parts_of(vectors, dict(format=format, errors=errors, skip_bad=skip_bad))
         data = contents(parts, first, top, min_count, projection, seed)
         path = vectors if is_path(vectors) else getattr(vectors, "path", None) or "Word vectors"
-        summary = f"{len(data['words']):,} words" + f", {len(parts)} time slices" * (len(parts) > 1)
+        sizes = f"{len(data['words']):,} words", f"{len(parts)} time slices", f"{data['runs']} runs"
         values = dict(
             title=html.escape(printable(os.path.basename(os.fspath(path).rstrip("/")))),
-            summary=summary + f", {data['runs']} runs" * (data["runs"] > 1),
+            summary=", ".join(size for size in sizes if not size.startswith("1 ")),
             plotly=plotly.get_plotlyjs(),
             data=json.dumps(data).replace("<", "\\u003c"),
         )
@@ -77,7 +78,9 @@ def contents(
     runs = max(len(part) if isinstance(part, Runs) else 1 for part in parts.values())
     words, counts = chosen(parts, first or FIRST[runs > 1], min_count)
     N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if runs > 1 else 1
-    frames: list[dict[str, np.ndarray]] = []
+    if N < 3:
+        raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`")
+    frames: list[dict[str, Any]] = []
     places = []
     for part in (restricted(part, words) for part in parts.values()):
         rows, units = np.array([row_of[word] for word in part.words], np.int64), placed(part, len(parts) > 1)
@@ -97,8 +100,10 @@ def contents(
         points = points[len(rows) :]
         frame |= zip(("x", "y", "cosines"), of_words)
     pack = lambda array: base64.b64encode(array.astype("<f4").tobytes()).decode()
-    packed = [{name: pack(array) for name, array in frame.items()} for frame in frames]
-    packed = [{"counts": count.tolist(), **frame} for count, frame in zip(counts, packed)]
+    packed = [
+        {"counts": count.tolist()} | {name: pack(array) for name, array in frame.items()}
+        for count, frame in zip(counts, frames)
+    ]
     of_page = dict(names=list(parts), top=top, columns=columns, axes=list(axes), runs=runs, counted=bool(counts[0][0]))
     return dict(words=words, frames=packed, **of_page)
 
@@ -131,6 +136,8 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
         counts.append(np.array([of_part[part.index[word]] if word in part.index else 0 for word in words], np.float64))
     total = np.sum(counts, 0)
     least = default_min_count(total) if min_count is None else min_count
+    if rare := int((total < least).sum()):
+        log.info(f"leaving out {rare:,} of {len(words):,} words, which occur less than {least} times")
     rows = [row for row in np.argsort(-total, kind="stable")[:first] if total[row] >= least]
     return [words[row] for row in rows], [count[rows] for count in counts]
 

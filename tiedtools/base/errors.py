@@ -49,6 +49,10 @@ class NotFound(Unreadable, FileNotFoundError):
     """A file that does not exist."""
 
 
+class Unwritable(TiedtoolsError, OSError):
+    """A file that cannot be written."""
+
+
 class Diverged(TiedtoolsError):
     """Training diverged: a value is not finite, or too large for a useful model."""
 

@@ -11,11 +11,7 @@ from tiedtools.cli.options import Decorator, case_option, data_option, option, r
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
-PROJECTION = (
-    "pca tsne umap",
-    "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn).",
-    "pca",
-)
+METHODS = "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn)."
 seed_of_map = integer("seed", 1, "Random seed of t-SNE and UMAP.", least=0, most=2**32 - 1, metavar=None)
 
 
@@ -107,7 +103,7 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
 @output_option
 @integer("top", 0, "Also plot the N nearest neighbors of each WORD.", least=0, also="k")
 @integer("first", 100, "Without WORD, plot the first N words.", least=3)
-@choice("method", *PROJECTION)
+@choice("method", "pca tsne umap", METHODS, "pca")
 @seed_of_map
 @reading_options
 def words(
@@ -210,7 +206,7 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
 @command("explore", "Write a page of word vectors to look at.", reads="path", writes="target")
 @click.argument("path", metavar="VECTORS")
 @option("output", "target", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
-@choice("projection", *PROJECTION)
+@choice("projection", "pca tsne umap", METHODS, "pca")
 @integer("first", None, "Show the N most frequent words.  [default: 20000; 5000 of several runs]", least=3)
 @integer("top", 10, "Number of nearest neighbors.", most=1000, also="k")
 @integer("min-count", None, "Leave out words that occur less often than this.  [default: as in `nn`]", least=0)
@@ -225,9 +221,7 @@ def explore(path: str, target: str, **options: Any) -> None:
 
     For several runs, each neighbor has the 95% interval of its cosine and the share of the runs that list it among the
     --top nearest; neighbors that few runs list are faded. For slices, the page shows the path of a word on the map, and
-    its neighbors in each slice.
-
-    Requires Plotly: pip install "tiedtools[explore]".
+    its neighbors in each slice. Requires Plotly: pip install "tiedtools[explore]".
     """
     from tiedtools.api.explore import explore
 

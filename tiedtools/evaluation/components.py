@@ -3,20 +3,16 @@
 Shapes: V words, E dimensions.
 """
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.files.families import imported
 from tiedtools.vectors.norms import blocks, unit
 
-PROJECTIONS = {  # module, class, and package of the maps other than PCA
-    "pca": ("", "", ""),
-    "tsne": ("sklearn.manifold", "TSNE", "scikit-learn"),
-    "umap": ("umap", "UMAP", "umap-learn"),
-}
+PROJECTIONS = {"pca": "", "tsne": "sklearn.manifold:TSNE", "umap": "umap:UMAP"}
 SHARES = (0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -56,13 +52,12 @@ def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarra
         return points, [
             f"{name} principal component, {s:.0%} of the variance" for name, s in zip(("1st", "2nd"), shares)
         ]
-    module, name, package = PROJECTIONS[method]
+    tsne, start = method == "tsne", points / max(points[:, 0].std(), np.finfo(float).tiny)
     try:
-        kind = getattr(importlib.import_module(module), name)
+        kind = imported(PROJECTIONS[method])
     except ImportError:
-        raise TiedtoolsError(f"{method} needs {package}: pip install {package}; or use pca") from None
-    start = points / max(points[:, 0].std(), np.finfo(float).tiny)
-    if method == "tsne":
+        raise TiedtoolsError(f"{method} needs: pip install {'scikit' if tsne else 'umap'}-learn; or use pca") from None
+    if tsne:
         size = min(30, (len(matrix) - 1) / 3)
         projection, of = kind(perplexity=size, init=1e-4 * start, random_state=seed), f"t-SNE, perplexity {size:g}"
     else:
