@@ -11,7 +11,7 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -82,12 +82,12 @@ def contents(
         raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`")
     frames: list[dict[str, Any]] = []
     places = []
-    for part in (restricted(part, words) for part in parts.values()):
-        rows, units = np.array([row_of[word] for word in part.words], np.int64), placed(part, len(parts) > 1)
-        mapped = units.any(1) & np.isfinite(units).all(1)
+    for part in parts.values():
+        own_words, units, answers = shown(part, words, top, shared=len(parts) > 1)
+        rows, mapped = np.array([row_of[word] for word in own_words]), units.any(1) & np.isfinite(units).all(1)
         places.append((rows[mapped], units[mapped]))
         ids, scores = np.full((N, top), -1.0), np.zeros((N, top, columns))
-        for row, answer in zip(rows, answers_of(part, top)):
+        for row, answer in zip(rows, answers):
             for place, (word, *values) in enumerate(answer):
                 ids[row, place], scores[row, place] = row_of[word], values[:columns]
         frames.append(dict(ids=ids, scores=scores))
@@ -142,36 +142,26 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
     return [words[row] for row in rows], [count[rows] for count in counts]
 
 
-def restricted(part: Any, words: list[str]) -> Any:
-    """Return the Runs or Vectors of those of `words` that a part has; of a single run, Vectors."""
-    if not isinstance(part, Runs):
-        return part.restrict(words)
-    rows = [part.index[word] for word in words if word in part.index]
-    arrays = part.matrix[:, rows], part.present[:, rows], part.counts[rows], part.training, part.whole[:, rows]
-    part = Runs([part.words[row] for row in rows], *arrays)
-    return part if len(part) > 1 else Vectors(*part[0])
+def shown(part: Any, words: list[str], top: int, shared: bool) -> tuple[list[str], np.ndarray, list[list[Any]]]:
+    """Return those of `words` that a part has, their vectors for the map, and their nearest words.
 
-
-def placed(part: Any, shared: bool) -> np.ndarray:
-    """Return the vectors of a part's words for the map, of length 1, (n, any); 0 or nan: not on the map.
-
-    The dot product of two words is the mean of their cosines over up to MAPPED runs. If runs share a space, as those of
-    time slices do, the vectors are the means over runs.
+    The dot product of two vectors is the mean of the words' cosines over up to MAPPED runs. If runs share a space, as
+    those of time slices do, the vectors are means over runs. A vector of 0 or nan is not on the map. A nearest word is
+    (word, cosine, low, high, share of the runs that list it).
     """
-    if not isinstance(part, Runs):
-        return unit(part.matrix)
-    some = part.on_whole_text if len(part.whole) else part
-    seen = [unit(m) * (p > 0)[:, None] for m, p in zip(some.matrix[:MAPPED], some.present)]
-    return unit(sum(seen) if shared else np.concatenate(seen, 1))
-
-
-def answers_of(part: Any, top: int) -> Iterator[list[Any]]:
-    """Yield for each word its nearest words: (word, cosine, low, high, share of the runs that list it)."""
     if isinstance(part, Runs):
-        for answer in uncertainty.neighbors(part, [[(row, 1)] for row in range(len(part.words))], top):
-            yield [(a["neighbor"], a["cosine"], a["low"], a["high"], a["in_top"] / a["runs"]) for a in answer]
-        return
-    candidates = Candidates(part)
-    for start in range(0, len(part), QUESTIONS):
-        for answer in neighbors(candidates, part.words[start : start + QUESTIONS], top):
-            yield [(word, cosine, cosine, cosine, 1) for word, cosine in answer]
+        rows = [part.index[word] for word in words if word in part.index]
+        arrays = part.matrix[:, rows], part.present[:, rows], part.counts[rows], part.training, part.whole[:, rows]
+        part = Runs([part.words[row] for row in rows], *arrays)
+        if len(part) > 1:
+            some = part.on_whole_text if len(part.whole) else part
+            seen = [unit(m) * (p > 0)[:, None] for m, p in zip(some.matrix[:MAPPED], some.present)]
+            found = uncertainty.neighbors(part, [[(row, 1)] for row in range(len(rows))], top)
+            names = "neighbor", "cosine", "low", "high"
+            near = [[(*(a[name] for name in names), a["in_top"] / a["runs"]) for a in answer] for answer in found]
+            return part.words, unit(sum(seen) if shared else np.concatenate(seen, 1)), near
+        part = Vectors(*part[0])
+    part = part.restrict(words)
+    candidates, batches = Candidates(part), (part.words[k : k + QUESTIONS] for k in range(0, len(part), QUESTIONS))
+    found = [answer for batch in batches for answer in neighbors(candidates, batch, top)]
+    return part.words, unit(part.matrix), [[(word, x, x, x, 1) for word, x in answer] for answer in found]
