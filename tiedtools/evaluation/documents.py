@@ -16,7 +16,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, refuse_empty
 from tiedtools.evaluation.perplexity import line_batches, score
-from tiedtools.text.counting import WordTable
+from tiedtools.text.counting import NO_WORD, WordTable
 from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import Decoder, blocks, counted, shown
 from tiedtools.text.vocab import END, Vocab
@@ -24,7 +24,6 @@ from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
-NO_WORD = "\x7f</s>\x7f"  # instead of `</s>`, which typed in a text is a word outside the vocabulary
 
 
 def read(
@@ -69,7 +68,6 @@ class DocumentVectors:
     """
 
     def __init__(self, model: Any) -> None:
-        self.settings = model.settings
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(
@@ -106,7 +104,6 @@ class SentenceVectors:
     """
 
     origin = 0.0
-    settings: Any = None  # of training, if known
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))

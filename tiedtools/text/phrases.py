@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import functools
+import io
+import itertools
 import math
 import os
 import typing
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import TiedtoolsError
-from tiedtools.base.settings import Checked, Range, checked, documented, setting
+from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
+from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import numbered_lines, shown
+from tiedtools.text.sources import Decoder, byte_lines, numbered_lines, open_source, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
+PACKED = "zlib:"  # beginning of a list in a string
+LINES = 1 << 12  # of a text that are joined at a time
 THRESHOLDS = {"word2phrase": 100.0, "default": 10.0, "npmi": 0.5}
 
 
@@ -66,7 +73,7 @@ class Phrases(Checked):
         Range(1),
         metavar="MB",
     )
-    passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False)
+    passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, kind in typing.get_type_hints(type(self)).items():
@@ -100,33 +107,32 @@ class Phrases(Checked):
 
         Raises TiedtoolsError for a text that cannot be read.
         """
-        self.join(sources(source), learn=True)
+        self.learn(sources(source))
         return self
 
     def apply(self, source: Any) -> Iterator[list[str]]:
-        """Yield the sentences of a text, a source as for `fit`, with phrases joined; it is read completely first."""
-        rest = b""
-        for block in self.join(sources(source)):
-            *lines, rest = (rest + block).split(b"\n")
-            yield from (line.decode().split() for line in lines)
-        if rest:
-            yield rest.decode().split()
+        """Yield the sentences of a text, a source as for `fit`, with phrases joined, while it is read."""
+        from tiedtools.text.phrasetext import Joiner
 
-    def join(self, paths: list[Any], errors: str = "strict", learn: bool = False) -> Iterator[bytes]:
-        """Return an iterator over blocks of the text at `paths` with phrases joined, pass by pass.
+        join = Joiner(self)
+        for text in sources(source):
+            with open_source(text) as file, Decoder(text, "strict") as decode:
+                lines = byte_lines(file, shown(text))
+                while block := b"".join(itertools.islice(lines, LINES)):
+                    yield from (line.split() for line in join(decode(block)).removesuffix("\n").split("\n"))
 
-        learn   first find the phrases of each pass
-        errors  as for counting.count
+    def learn(self, paths: list[Any], errors: str = "strict") -> Iterator[bytes]:
+        """Find the phrases of each pass; return an iterator over blocks of the text with phrases joined.
+
+        paths, errors  as for counting.count
         """
         from tiedtools.text.phrasetext import PhraseText
 
         text = PhraseText(paths, errors)
-        if learn:
-            self.passes = []
-        for k in range(len(self.thresholds) if learn else len(self.passes)):
-            if learn:
-                self.passes.append([Phrase(*found) for found in text.find(self, self.thresholds[k])])
-            text.join(self.passes[k], self.delimiter)
+        self.passes = []
+        for threshold in self.thresholds:
+            self.passes.append([Phrase(*found) for found in text.find(self, threshold)])
+            text.join(self.passes[-1], self.delimiter)
         return text.spelled()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -141,11 +147,34 @@ class Phrases(Checked):
                 row = number, self.delimiter.join(words), " ".join(words), repr(score), n
                 file.write("\t".join(map(str, row)).encode() + b"\n")
 
+    def packed(self) -> str:
+        """Return the list in a string, as model files and manifests store it; `of` reads it."""
+        file = io.BytesIO()
+        self.write(file)
+        return PACKED + base64.b64encode(zlib.compress(file.getvalue(), 9)).decode()
+
+    @staticmethod
+    def of(source: Any) -> Phrases | None:
+        """Return the Phrases of a setting: Phrases, a path, a string from `packed`, or None or "none".
+
+        Raises TiedtoolsError for anything else.
+        """
+        if source is None or source == NONE or isinstance(source, Phrases):
+            return None if source == NONE else source
+        if not isinstance(source, str | os.PathLike):
+            raise Mistyped(f"`phrases={quoted(source)}` is not a path or Phrases; correct it")
+        return unpacked(str(source)) if str(source).startswith(PACKED) else Phrases.load(source)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
+        return cls.parse(numbered_lines(os.fspath(path)), shown(path))
+
+    @classmethod
+    def parse(cls, lines: Iterable[tuple[int, str]], name: str) -> Phrases:
+        """Return the phrases in the numbered lines of a list; `name` is that of the list in errors."""
         passes, delimiter = list[list[Phrase]](), ""
-        for number, line in numbered_lines(os.fspath(path)):
+        for number, line in lines:
             fields = line.split("\t")
             if number == 1 and fields == [*COLUMNS]:
                 continue
@@ -160,7 +189,17 @@ class Phrases(Checked):
                 valid = None
             if not valid:
                 remedy = "give a list that `tiedtools phrases --save` wrote"
-                raise TiedtoolsError(f"{shown(path)}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
+                raise TiedtoolsError(f"{name}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
         phrases = cls(delimiter=delimiter or "_")
         phrases.passes = passes
         return phrases
+
+
+@functools.lru_cache(4)
+def unpacked(text: str) -> Phrases:
+    """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
+    try:
+        lines = zlib.decompress(base64.b64decode(text.removeprefix(PACKED))).decode().split("\n")[:-1]
+    except (ValueError, zlib.error):
+        raise TiedtoolsError("the phrase list of the model is corrupt; get an undamaged copy") from None
+    return Phrases.parse(enumerate(lines, 1), "phrases of the model")

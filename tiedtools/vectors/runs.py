@@ -23,8 +23,12 @@ class Runs:
     whole     float16 or float32 [W, V, E]: runs on the whole text, beside resamples; [0, V, E] if there are none
     training  dict of the settings of training and resampling, `documents`, and `seeds`, the seed of each run
 
+    settings  dict of the other settings of training, such as `tokenize`
+
     Run k alone is FILE:k, from 1, wherever vectors are read.
     """
+
+    settings: dict[str, Any] | None = None
 
     def __init__(
         self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any],
@@ -64,7 +68,7 @@ class Runs:
     def save(self, file: BinaryIO) -> None:
         """Write all runs to a binary file."""
         arrays = dict(matrix=self.matrix, whole=self.whole, present=self.present, counts=self.counts)
-        modelfile.save(file, KIND, self.training, self.words, arrays)
+        modelfile.save(file, KIND, self.training, self.words, arrays, self.settings)
 
     @classmethod
     def read(cls, path: str) -> "Runs":
@@ -83,7 +87,9 @@ class Runs:
                 raise ValueError(f"vectors of shape {whole.shape}, and of {matrix.shape}")
             if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(words) != matrix.shape[1] or not matrix.size:
                 raise ValueError(f"vectors of shape {matrix.shape} for {len(words)} words")
-        return cls(words, matrix, present, counts, header["config"], whole)
+        runs = cls(words, matrix, present, counts, header["config"], whole)
+        runs.settings = header.get("settings")
+        return runs
 
 
 def is_runs(path: str) -> bool:

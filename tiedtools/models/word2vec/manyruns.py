@@ -88,7 +88,9 @@ class TrainedRuns(Runs):
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
         training = self.training | dict(runs=len(done), seeds=seeds)
         whole = self.whole[self.finished[: self.W]]
-        Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
+        runs = Runs(self.words, matrix, self.present[done], self.counts, training, whole)
+        runs.settings = self.settings
+        runs.save(file)
 
 
 class OneOfMany(Progress):
