@@ -7,12 +7,14 @@ a text without words.
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, refuse_empty
 from tiedtools.evaluation.perplexity import line_batches, score
@@ -136,11 +138,17 @@ class SentenceVectors:
 
     def means(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the weighted means of the word vectors of documents; arguments as from `read`."""
-        sizes = np.diff(bounds)
-        shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
-        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ np.asarray(
-            self.vectors.matrix
-        )
+        matrix, means = np.asarray(self.vectors.matrix), np.empty((len(bounds) - 1, self.vectors.dim), np.float32)
+
+        def compute(k: int) -> None:
+            some = bounds[k : k + CHUNK + 1]
+            words, sizes = rows[some[0] : some[-1]], np.diff(some)
+            shares = (self.weights[words] / np.repeat(sizes, sizes)).astype(np.float32)
+            means[k : k + CHUNK] = sparse.csr_array((shares, words, some - some[0]), (len(sizes), len(matrix))) @ matrix
+
+        with ThreadPoolExecutor(available_cores()) as pool:
+            list(pool.map(compute, range(0, len(means), CHUNK)))
+        return means
 
     def without(self, vectors: np.ndarray) -> np.ndarray:
         """Remove the common component from vectors [N, E], in place, and return them."""
