@@ -271,7 +271,10 @@ def write(output, packages, keep_case=False, raw=False):
             if time.monotonic() >= due:
                 due += EVERY
                 print(f"{words:,} words so far", file=sys.stderr)
-    print(f"{words:,} words in {lines:,} {'paragraphs' if raw else 'sentences'} from {', '.join(packages)}", file=sys.stderr)
+    print(
+        f"{words:,} words in {lines:,} {'paragraphs' if raw else 'sentences'} from {', '.join(packages)}",
+        file=sys.stderr,
+    )
 
 
 def main(arguments=None):

@@ -63,10 +63,6 @@ def option_names(ctx: click.Context) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
-def precision_option(help: str, default: str = "float32") -> Decorator:
-    return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
-
-
 def flag(name: str, help: str) -> Decorator:
     return option(name, is_flag=True, help=help, show_default=False)
 

@@ -167,15 +167,14 @@ def segment(
     if morphs + syllables + chars != 1:
         raise click.UsageError("choose one of --morphs, --syllables, and --chars; --load implies --morphs")
     learning = morphs and not load
-    conflicts = {
-        "save": save and not learning and "requires --morphs, without --load",
-        "seed": not learning and "requires --morphs, without --load",
-        "language": not syllables and "requires --syllables",
-        "separator": types and "cannot be used with --types",
-    }
-    explicit_names = explicit(click.get_current_context())
-    for name, problem in conflicts.items():
-        if problem and name in explicit_names:
+    alone, given = "requires --morphs, without --load", explicit(click.get_current_context())
+    for name, wrong, problem in (
+        ("save", not learning, alone),
+        ("seed", not learning, alone),
+        ("language", not syllables, "requires --syllables"),
+        ("separator", types, "cannot be used with --types"),
+    ):
+        if wrong and name in given:
             raise click.UsageError(f"--{name} {problem}")
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         lines = (words for _, words in lines_of(text, errors))

@@ -197,13 +197,12 @@ class FastTextSentences:
         self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
     ) -> tuple[np.ndarray, Iterable[str]]:
         """See DocumentVectors."""
-        documents, first_lines, begins = [], [], True
-        for _, words in lines(path, errors):
-            if begins and (words or unit == "line"):
-                documents.append([])
-                first_lines.append(" ".join(words))
-            documents[-1:] = [documents[-1] + words] if documents else []
-            begins = unit == "line" or not words
+        every = [words for _, words in lines(path, errors)]
+        groups = (
+            [[words] for words in every] if unit == "line" else [[*g] for k, g in itertools.groupby(every, bool) if k]
+        )
+        first_lines = [" ".join(group[0]) for group in groups]
+        documents = [[*itertools.chain(*group)] for group in groups]
         documents = [[word.encode() for word in words] for words in [*documents, *queries]]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines

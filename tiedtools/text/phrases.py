@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
-import io
 import itertools
+import json
 import math
 import os
 import typing
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
@@ -112,14 +112,18 @@ class Phrases(Checked):
 
     def apply(self, source: Any) -> Iterator[list[str]]:
         """Yield the sentences of a text, a source as for `fit`, with phrases joined, while it is read."""
-        from tiedtools.text.phrasetext import Joiner
-
-        join = Joiner(self)
+        join = self.joiner()
         for text in sources(source):
             with open_source(text) as file, Decoder(text, "strict") as decode:
                 lines = byte_lines(file, shown(text))
                 while block := b"".join(itertools.islice(lines, LINES)):
                     yield from (line.split() for line in join(decode(block)).removesuffix("\n").split("\n"))
+
+    def joiner(self) -> Callable[[str], str]:
+        """Return a function that joins the phrases in whole lines of a text, with a blank between words."""
+        from tiedtools.text.phrasetext import Joiner
+
+        return Joiner(self)
 
     def learn(self, paths: list[Any], errors: str = "strict") -> Iterator[bytes]:
         """Find the phrases of each pass; return an iterator over blocks of the text with phrases joined.
@@ -128,11 +132,11 @@ class Phrases(Checked):
         """
         from tiedtools.text.phrasetext import PhraseText
 
-        text = PhraseText(paths, errors)
-        self.passes = []
+        text, self.passes = PhraseText(paths, errors), []
         for threshold in self.thresholds:
-            self.passes.append([Phrase(*found) for found in text.find(self, threshold)])
-            text.join(self.passes[-1], self.delimiter)
+            found = [Phrase(*found) for found in text.find(self, threshold)]
+            self.passes.append(sorted(found, key=lambda phrase: -phrase.score))
+            text.join(found, self.delimiter)
         return text.spelled()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -143,15 +147,14 @@ class Phrases(Checked):
     def write(self, file: BinaryIO) -> None:
         file.write("\t".join(COLUMNS).encode() + b"\n")
         for number, phrases in enumerate(self.passes, 1):
-            for words, score, n in sorted(phrases, key=lambda phrase: -phrase.score):
+            for words, score, n in phrases:
                 row = number, self.delimiter.join(words), " ".join(words), repr(score), n
                 file.write("\t".join(map(str, row)).encode() + b"\n")
 
     def packed(self) -> str:
         """Return the list in a string, as model files and manifests store it; `of` reads it."""
-        file = io.BytesIO()
-        self.write(file)
-        return PACKED + base64.b64encode(zlib.compress(file.getvalue(), 9)).decode()
+        text = json.dumps([self.delimiter, self.passes], ensure_ascii=False)
+        return PACKED + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
     @staticmethod
     def of(source: Any) -> Phrases | None:
@@ -168,13 +171,8 @@ class Phrases(Checked):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
-        return cls.parse(numbered_lines(os.fspath(path)), shown(path))
-
-    @classmethod
-    def parse(cls, lines: Iterable[tuple[int, str]], name: str) -> Phrases:
-        """Return the phrases in the numbered lines of a list; `name` is that of the list in errors."""
         passes, delimiter = list[list[Phrase]](), ""
-        for number, line in lines:
+        for number, line in numbered_lines(os.fspath(path)):
             fields = line.split("\t")
             if number == 1 and fields == [*COLUMNS]:
                 continue
@@ -189,7 +187,7 @@ class Phrases(Checked):
                 valid = None
             if not valid:
                 remedy = "give a list that `tiedtools phrases --save` wrote"
-                raise TiedtoolsError(f"{name}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
+                raise TiedtoolsError(f"{shown(path)}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
         phrases = cls(delimiter=delimiter or "_")
         phrases.passes = passes
         return phrases
@@ -199,7 +197,9 @@ class Phrases(Checked):
 def unpacked(text: str) -> Phrases:
     """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
     try:
-        lines = zlib.decompress(base64.b64decode(text.removeprefix(PACKED))).decode().split("\n")[:-1]
-    except (ValueError, zlib.error):
+        delimiter, passes = json.loads(zlib.decompress(base64.b64decode(text.removeprefix(PACKED))))
+        phrases = Phrases(delimiter=delimiter)
+        phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]
+    except (ValueError, TypeError, zlib.error):
         raise TiedtoolsError("the phrase list of the model is corrupt; get an undamaged copy") from None
-    return Phrases.parse(enumerate(lines, 1), "phrases of the model")
+    return phrases

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -73,7 +74,7 @@ class Raw:
         elif self.phrases and self.processes != 1:
             texts = batches(texts)
         with contextlib.closing(texts):
-            for text in map(joiner(self.phrases), texts) if self.phrases else texts:
+            for text in map(self.phrases.joiner(), texts) if self.phrases else texts:
                 yield text.encode()
 
 
@@ -149,13 +150,14 @@ def as_trained(settings: Any, tokenize: str | None = None, phrases: Any = None, 
         log.info(f"as in training: {', '.join(done)}")
     if WORDS not in (tokenize or WORDS, rules) and Tokenization.of(str(tokenize)) != Tokenization.of(rules):
         log.warning(f"the model was trained with `tokenize={rules}`: words may be missing from its vocabulary")
-    phrases = Phrases.of(phrases or known)
-    if phrases and NONE != known != phrases.packed():
+    given = Phrases.of(phrases)
+    if given and known not in (NONE, given.packed()):
         log.warning("the model was trained with other phrases: words may be missing from its vocabulary")
-    return dict(tokenize=tokenize or rules, phrases=phrases)
+    return dict(tokenize=tokenize or rules, phrases=phrases or known)
 
 
-def splitter(tokenize: str, phrases: Any) -> Callable[[Any], list[str]]:
+@functools.lru_cache(4)
+def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
     """Return a function that splits a string into a list of words, and returns an iterable of words as a list.
 
     tokenize, phrases  as from `as_trained`
@@ -163,8 +165,8 @@ def splitter(tokenize: str, phrases: Any) -> Callable[[Any], list[str]]:
     steps: list[Any] = []
     if tokenize != WORDS:
         steps.append(Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False)))
-    if phrases:
-        steps.append(joiner(phrases))
+    if known := Phrases.of(phrases):
+        steps.append(known.joiner())
 
     def split(text: Any) -> list[str]:
         if isinstance(text, str):
@@ -173,10 +175,3 @@ def splitter(tokenize: str, phrases: Any) -> Callable[[Any], list[str]]:
         return words_of(text)
 
     return split
-
-
-def joiner(phrases: Phrases) -> Any:
-    """Return a phrasetext.Joiner, whose module is imported only for texts with phrases."""
-    from tiedtools.text.phrasetext import Joiner
-
-    return Joiner(phrases)
