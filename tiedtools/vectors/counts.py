@@ -60,7 +60,8 @@ def settings(path: str) -> dict[str, Any]:
     path  as for `word_counts`
     """
     if (model := find_model(path)) and not modelfile.is_rnnlm(model[0]):
-        return modelfile.read(model[0], {"header"})[0].get("settings") or {}
+        header = modelfile.read(model[0], {"header"})[0]
+        return header.get("settings") or header["config"]  # of a file of runs
     record = None if model else recorded(path)
     found: dict[str, Any] = {**record["options"], **record["settings"]} if record else {}
     return {name: value for name, value in found.items() if value is not None}

@@ -21,14 +21,10 @@ class Runs:
     present   int64 [R, V]: occurrences of each word in the text of each run; a word without any has a random vector
     counts    int64 [V]: occurrences of each word in the whole text
     whole     float16 or float32 [W, V, E]: runs on the whole text, beside resamples; [0, V, E] if there are none
-    training  dict of the settings of training and resampling, `documents`, and `seeds`, the seed of each run
-
-    settings  dict of the other settings of training, such as `tokenize`
+    training  dict of the settings of training, texts, and resampling, `documents`, and `seeds`, the seed of each run
 
     Run k alone is FILE:k, from 1, wherever vectors are read.
     """
-
-    settings: dict[str, Any] | None = None
 
     def __init__(
         self, words: list[str], matrix: Matrix, present: Matrix, counts: Matrix, training: dict[str, Any],
@@ -68,7 +64,7 @@ class Runs:
     def save(self, file: BinaryIO) -> None:
         """Write all runs to a binary file."""
         arrays = dict(matrix=self.matrix, whole=self.whole, present=self.present, counts=self.counts)
-        modelfile.save(file, KIND, self.training, self.words, arrays, self.settings)
+        modelfile.save(file, KIND, self.training, self.words, arrays)
 
     @classmethod
     def read(cls, path: str) -> "Runs":
@@ -87,9 +83,7 @@ class Runs:
                 raise ValueError(f"vectors of shape {whole.shape}, and of {matrix.shape}")
             if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(words) != matrix.shape[1] or not matrix.size:
                 raise ValueError(f"vectors of shape {matrix.shape} for {len(words)} words")
-        runs = cls(words, matrix, present, counts, header["config"], whole)
-        runs.settings = header.get("settings")
-        return runs
+        return cls(words, matrix, present, counts, header["config"], whole)
 
 
 def is_runs(path: str) -> bool:
