@@ -197,7 +197,7 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, tokenized like the training text if that was; the state carries over from
+        text         a source as for `fit`, tokenized and with phrases joined as in training; the state carries over from
                      sentence to sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
