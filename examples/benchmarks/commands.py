@@ -8,6 +8,7 @@ import click
 
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.cli.command import choice
 from tiedtools.cli.options import Finite, flag, json_option, option, together
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
@@ -78,12 +79,7 @@ threads_option = option(
 measurement = together(threads_option, runs_option, as_json)
 model_options = together(
     dropout_option,
-    option(
-        "precision",
-        type=click.Choice(["float32", "bfloat16"]),
-        default="float32",
-        help="Precision of matrix products in tiedtools.",
-    ),
+    choice("precision", "float32 bfloat16", "Precision of matrix products in tiedtools.", "float32"),
     steps_option,
     against("torch or torch-bf16"),
     measurement,

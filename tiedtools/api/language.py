@@ -197,8 +197,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, tokenized and with phrases joined as in training; the state carries over from
-                     sentence to sentence
+        text         a source as for `fit`, split into words as in training; the state carries over from sentence to
+                     sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
