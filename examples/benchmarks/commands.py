@@ -8,7 +8,7 @@ import click
 
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.cli.options import Finite, flag, json_option, option, precision_option, together
+from tiedtools.cli.options import Finite, choice, flag, json_option, option, together
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import split_compression
@@ -78,7 +78,7 @@ threads_option = option(
 measurement = together(threads_option, runs_option, as_json)
 model_options = together(
     dropout_option,
-    precision_option("Precision of matrix products in tiedtools."),
+    choice("precision", "float32 bfloat16", "Precision of matrix products in tiedtools.", "float32"),
     steps_option,
     against("torch or torch-bf16"),
     measurement,

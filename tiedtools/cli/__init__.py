@@ -22,7 +22,7 @@ from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
-    "w2v": "w2v:command", "lm": "lm:command", "lstm": "lm:lstm", "rnnlm": "rnnlm:command", "nmt": "nmt:command",
+    "w2v": "w2v:command", "lm": "networks:lm", "lstm": "networks:lstm", "rnnlm": "rnnlm:command", "nmt": "networks:nmt",
     "rerun": "rerun:rerun",
     "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 import click
 
 from tiedtools.base.messages import to_json
-from tiedtools.cli.options import Decorator, option
+from tiedtools.cli.options import choice as choice
+from tiedtools.cli.options import integer as integer
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
 from tiedtools.text.sources import read_once
@@ -70,19 +71,6 @@ def command(
         return (group.command if group else click.command)(name, short_help=short_help, **attributes)(run)
 
     return decorate
-
-
-def integer(
-    name: str, default: Any, help: str, least: int = 1, most: int | None = None, metavar: str | None = "N",
-    **attributes: Any
-) -> Decorator:  # fmt: skip
-    """Return a decorator that adds an option for an integer in the range `least` to `most`."""
-    return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
-
-
-def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
-    """Return a decorator that adds an option for one of `choices`, words separated by spaces."""
-    return option(name, type=click.Choice(choices.split()), default=default, help=help)
 
 
 def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable[..., Any] | None, flush: bool) -> int:

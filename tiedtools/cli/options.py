@@ -63,17 +63,37 @@ def option_names(ctx: click.Context) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
-def precision_option(help: str, default: str = "float32") -> Decorator:
-    return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
-
-
-def flag(name: str, help: str) -> Decorator:
-    return option(name, is_flag=True, help=help, show_default=False)
+def flag(name: str, help: str, **attributes: Any) -> Decorator:
+    """Return an option without a value."""
+    return option(name, is_flag=True, help=help, show_default=False, **attributes)
 
 
 def json_option(help: str) -> Decorator:
     """Return the `--json` flag; its parameter is `as_json`."""
-    return option("json", "as_json", is_flag=True, help=help, show_default=False)
+    return flag("json", help, python_name="as_json")
+
+
+def file_option(name: str, help: str, metavar: str = "FILE", **attributes: Any) -> Decorator:
+    """Return an option for the path of a file."""
+    return option(name, metavar=metavar, help=help, **attributes)
+
+
+def text_option(name: str, help: str, **attributes: Any) -> Decorator:
+    """Return an option for the path of a text."""
+    return file_option(name, help, "TEXT", **attributes)
+
+
+def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
+    """Return an option for one of `choices`, words separated by spaces."""
+    return option(name, type=click.Choice(choices.split()), default=default, help=help)
+
+
+def integer(
+    name: str, default: Any, help: str, least: int = 1, most: int | None = None, metavar: str | None = "N",
+    **attributes: Any
+) -> Decorator:  # fmt: skip
+    """Return an option for an integer in the range `least` to `most`."""
+    return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
 
 
 class Finite(click.FloatRange):
@@ -157,15 +177,11 @@ def declared(kind: Any) -> list[str]:
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
 OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
 (errors_option,) = options_of(Reading, "errors")
-field_option, tokenize_option = options_of(
-    Reading,
-    "field",
-    "tokenize",
-    tokenize=dict(
-        help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the"
-        " training text of MODEL]"
-    ),
+AS_TRAINED = (
+    "Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the training"
+    " text of MODEL]"
 )
+field_option, tokenize_option = options_of(Reading, "field", "tokenize", tokenize=dict(help=AS_TRAINED))
 raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
 (seed_option,) = options_of(Computation, "seed")
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
@@ -176,17 +192,10 @@ skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot b
 reading_options = together(format_option, errors_option, skip_bad_option)
 
 # Options of the commands that evaluate vectors on test sets.
-data_option = option(
-    "data",
-    type=click.Path(exists=True, file_okay=False),
-    help="Folder with named data sets, searched before $TIEDTOOLS_DATA and the downloads.",
-)
-case_option = option(
-    "case",
-    type=click.Choice(["as-is", "lower", "fallback"]),
-    default="fallback",
-    help="Look up words as written, lowercased, or as written with a lowercase fallback.",
-)
+DATA = "Folder with named data sets, searched before $TIEDTOOLS_DATA and the downloads."
+CASE = "Look up words as written, lowercased, or as written with a lowercase fallback."
+data_option = option("data", type=click.Path(exists=True, file_okay=False), help=DATA)
+case_option = choice("case", "as-is lower fallback", CASE, "fallback")
 
 
 def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -199,57 +208,29 @@ def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> An
 
 # A continuous cache, for the commands that score with a language model; defaults as in evaluation/neuralcache.py.
 cache_options = together(
-    option(
-        "cache",
-        type=click.IntRange(0),
-        default=0,
-        is_eager=True,
-        metavar="N",
-        help="Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no cache.",
-    ),
-    option(
-        "cache-theta",
-        type=Finite(0, 1000),
-        default=1.0,
-        callback=with_cache,
-        help="With --cache, factor of the scores of the cache: the greater, the more similar the contexts it repeats.",
-    ),
-    option(
-        "cache-lambda",
-        type=Finite(0, 1, min_open=True, max_open=True),
-        default=0.1,
-        callback=with_cache,
-        help="With --cache, weight of the cache's probabilities. Tune both on a validation text.",
-    ),
-)
+    integer("cache", 0, "Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no"
+            " cache.", least=0, is_eager=True),
+    option("cache-theta", type=Finite(0, 1000), default=1.0, callback=with_cache, help="With --cache, factor of the"
+           " scores of the cache: the greater, the more similar the contexts it repeats."),
+    option("cache-lambda", type=Finite(0, 1, min_open=True, max_open=True), default=0.1, callback=with_cache,
+           help="With --cache, weight of the cache's probabilities. Tune both on a validation text."),
+)  # fmt: skip
 
 texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
 # Training text and vocabulary selection.
-TEXT_OPTIONS = [
-    option("train", multiple=True, metavar="TEXT", help="Additional text, same as the TEXT argument; repeatable."),
-    *options_of(Reading),
-]
-read_vocab_option = option(
-    "read-vocab", metavar="FILE", help="Read the vocabulary from FILE instead of counting words in TEXT."
-)
+more_option = text_option("train", "Additional text, same as the TEXT argument; repeatable.", multiple=True)
+TEXT_OPTIONS = [more_option, *options_of(Reading)]
+read_vocab_option = file_option("read-vocab", "Read the vocabulary from FILE instead of counting words in TEXT.")
 LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
-    option(
-        "train", multiple=True, metavar="TEXT", help="Additional training text, same as the TEXT argument; repeatable."
-    ),
-    option(
-        "valid",
-        metavar="TEXT",
-        help="Validation text for model selection and learning-rate decay.  [default: see --valid-share]",
-    ),
-    option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
+    text_option("train", "Additional training text, same as the TEXT argument; repeatable.", multiple=True),
+    text_option("valid", "Validation text for model selection and learning-rate decay.  [default: see --valid-share]"),
+    text_option("test", "Test text; its perplexity is reported after training."),
     "valid_share min_count max_vocab",
     LmReading,
     read_vocab_option,
     "save_vocab errors tokenize field",
 ]
-debug_option = option(
-    "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."
-)
+debug_option = integer("debug", 2, "Verbosity. 0: quiet; 1: one line per epoch; 2: progress.", least=0, metavar=None)
 RUN_FILES = [Files, flag("no-memory-check", "Train even if memory looks insufficient.")]
 OUTPUT = ["output write binary", *RUN_FILES, debug_option]
 

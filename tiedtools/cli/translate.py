@@ -6,6 +6,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import errors_option, explicit, flag, json_option, option, raw_options
+from tiedtools.cli.spelling import as_option
 
 
 @command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
@@ -48,7 +49,7 @@ def translate(
 
     if force is not None:
         for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
-            raise click.UsageError(f"--{name.replace('_', '-')} has no effect on the translations given by --force")
+            raise click.UsageError(f"{as_option(name)} has no effect on the translations given by --force")
     if (n_best or 1) > beam:
         raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
     if align in STDOUT:
