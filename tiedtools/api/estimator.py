@@ -107,13 +107,9 @@ class Estimator(Renaming):
         return tiedtools.load(path)
 
     def run(
-        self: Self,
-        trainer: Trainer,
-        progress: bool | Progress | None,
-        on_epoch: Callback | None,
-        on_timer: Callback | None,
-        timer_seconds: float,
-    ) -> Self:
+        self: Self, trainer: Trainer, progress: bool | Progress | None, on_epoch: Callback | None,
+        on_timer: Callback | None, timer_seconds: float
+    ) -> Self:  # fmt: skip
         """Train with a Trainer; arguments as for `fit`. Logs a warning if a new model replaces a trained one."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):

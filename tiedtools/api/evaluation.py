@@ -13,8 +13,10 @@ from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.text.datasets import locate
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 
+Source = Vectors | Estimator | Path  # of word vectors
 
-def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
+
+def vectors_of(source: Source) -> Vectors:
     """Return the word Vectors of an argument: Vectors, a trained model, or a path. Raises TiedtoolsError."""
     if isinstance(source, Vectors):
         return source
@@ -25,7 +27,7 @@ def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
     return Vectors.read(source)
 
 
-def composer_of(source: Vectors | Estimator | Path) -> Any:
+def composer_of(source: Source) -> Any:
     """Return a function that composes Vectors of a list of words. Raises TiedtoolsError if the model composes none."""
     from tiedtools.models.composing import compose, needed
 
@@ -35,16 +37,9 @@ def composer_of(source: Vectors | Estimator | Path) -> Any:
 
 
 def evaluate_similarity(
-    vectors: Vectors | Estimator | Path,
-    sets: Path | Iterable[Path] = (),
-    *,
-    against: Vectors | Estimator | Path | None = None,
-    data: Path | None = None,
-    oov: str = "skip",
-    case: str = "fallback",
-    bootstrap: int = 1000,
-    seed: int = 1,
-) -> dict[str, Any]:
+    vectors: Source, sets: Path | Iterable[Path] = (), *, against: Source | None = None, data: Path | None = None,
+    oov: str = "skip", case: str = "fallback", bootstrap: int = 1000, seed: int = 1
+) -> dict[str, Any]:  # fmt: skip
     """Compare cosine similarities with human similarity scores, as `tiedtools eval-sim --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
@@ -74,15 +69,9 @@ def evaluate_similarity(
 
 
 def evaluate_analogies(
-    vectors: Vectors | Estimator | Path,
-    questions: Path = "google-analogies",
-    *,
-    against: Vectors | Estimator | Path | None = None,
-    data: Path | None = None,
-    method: str | None = None,
-    restrict: int | None = None,
-    case: str = "fallback",
-) -> dict[str, Any]:
+    vectors: Source, questions: Path = "google-analogies", *, against: Source | None = None, data: Path | None = None,
+    method: str | None = None, restrict: int | None = None, case: str = "fallback"
+) -> dict[str, Any]:  # fmt: skip
     """Answer analogy questions, as `tiedtools eval-analogy --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
@@ -111,7 +100,7 @@ def evaluate_analogies(
     return as_answer(results, differences[0]["sections"] if differences else [], against)
 
 
-def with_reference(vectors: Vectors | Estimator | Path, against: Vectors | Estimator | Path | None) -> list[Any]:
+def with_reference(vectors: Source, against: Source | None) -> list[Any]:
     """Return the list of vectors to evaluate, `against` first. Raises TiedtoolsError if a file is missing."""
     sources = [*([] if against is None else [against]), vectors]
     refuse_absent([os.fspath(file) for file in sources if isinstance(file, str | os.PathLike)])

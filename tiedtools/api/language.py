@@ -76,14 +76,9 @@ class LanguageModel(Estimator):
         return kinds()[self.kind].get("trainer")
 
     def trainer(
-        self,
-        source: Any,
-        valid: Any = None,
-        test: Any = None,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> LmTrainer:
+        self, source: Any, valid: Any = None, test: Any = None, read_vocab: Path | None = None,
+        no_memory_check: bool = False, **outputs: Any
+    ) -> LmTrainer:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         continuation, run_files = files(outputs, LmContinuation)
         if continuation.init_from:
@@ -99,19 +94,10 @@ class LanguageModel(Estimator):
         return trainer
 
     def fit(
-        self,
-        source: Any,
-        valid: Any = None,
-        test: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> LanguageModel:
+        self, source: Any, valid: Any = None, test: Any = None, *, progress: bool | Progress | None = None,
+        on_epoch: Callback | None = None, on_timer: Callback | None = None, timer_seconds: float = 10.0,
+        read_vocab: Path | None = None, no_memory_check: bool = False, **outputs: Any
+    ) -> LanguageModel:  # fmt: skip
         """Train a new model on a text and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
@@ -224,14 +210,9 @@ class LanguageModel(Estimator):
         return float("nan") if ppl is None else float(ppl)
 
     def surprisal(
-        self,
-        text: Any,
-        *,
-        unit: str = "bits",
-        independent: bool = False,
-        batch: int | None = None,
-        separator: str = "@@",
-    ) -> Iterator[dict[str, Any]]:
+        self, text: Any, *, unit: str = "bits", independent: bool = False, batch: int | None = None,
+        separator: str = "@@"
+    ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """Yield a dict for each word and sentence end of a text, with the columns of `tiedtools ppl --words`.
 
         text         a source as for `fit`; sentences are numbered from 1 in each path
@@ -302,16 +283,9 @@ class LanguageModel(Estimator):
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
 
     def generate(
-        self,
-        sentences: int | None = None,
-        words: int | None = None,
-        *,
-        prompt: str | Iterable[str] | None = None,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        no_unk: bool = False,
-        seed: int = 1,
-    ) -> Iterator[list[str]]:
+        self, sentences: int | None = None, words: int | None = None, *, prompt: str | Iterable[str] | None = None,
+        temperature: float = 1.0, top_k: int | None = None, no_unk: bool = False, seed: int = 1
+    ) -> Iterator[list[str]]:  # fmt: skip
         """Generate sentences, lists of words, until either limit is reached.
 
         sentences, words  limits; neither: 10 sentences

@@ -40,14 +40,9 @@ class Translator(Estimator):
         super().__init__(configure, settings)
 
     def trainer(
-        self,
-        source: Any,
-        target: Any,
-        valid_source: Any = None,
-        valid_target: Any = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> Any:
+        self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None,
+        no_memory_check: bool = False, **outputs: Any
+    ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         from tiedtools.models.translation.trainer import TranslationTrainer
 
@@ -60,19 +55,10 @@ class Translator(Estimator):
         return TranslationTrainer(config, training, texts, *files(outputs), **reading)
 
     def fit(
-        self,
-        source: Any,
-        target: Any,
-        valid_source: Any = None,
-        valid_target: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> Translator:
+        self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None, *,
+        progress: bool | Progress | None = None, on_epoch: Callback | None = None, on_timer: Callback | None = None,
+        timer_seconds: float = 10.0, no_memory_check: bool = False, **outputs: Any
+    ) -> Translator:  # fmt: skip
         """Train a new model on a text and its translation, line by line, and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
@@ -94,16 +80,9 @@ class Translator(Estimator):
         return Interpreter(self.model, batch, normalize, align, **search)
 
     def translations(
-        self,
-        sentences: Any,
-        *,
-        beam: int = 5,
-        normalize: bool = False,
-        max_length: int = 200,
-        no_unk: bool = False,
-        align: bool = False,
-        batch: int = 64,
-    ) -> Iterator[list[Translation]]:
+        self, sentences: Any, *, beam: int = 5, normalize: bool = False, max_length: int = 200, no_unk: bool = False,
+        align: bool = False, batch: int = 64
+    ) -> Iterator[list[Translation]]:  # fmt: skip
         """Yield the translations that beam search finds for each sentence, best first, in order.
 
         sentences   a source as for `fit`

@@ -49,16 +49,9 @@ class Word2Vec(Estimator):
             self.fit(text)
 
     def trainer(
-        self,
-        source: Any,
-        valid: Any = None,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        classes: int = 0,
-        parallel: dict[str, Any] | None = None,
-        align: bool = False,
-        **others: Any,
-    ) -> Trainer:
+        self, source: Any, valid: Any = None, read_vocab: Path | None = None, no_memory_check: bool = False,
+        classes: int = 0, parallel: dict[str, Any] | None = None, align: bool = False, **others: Any
+    ) -> Trainer:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`.
 
         parallel  arguments for several ranks; align: as in Word2VecTrainer
@@ -77,19 +70,10 @@ class Word2Vec(Estimator):
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
-        self,
-        source: Any,
-        valid: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        classes: int = 0,
-        **others: Any,
-    ) -> Word2Vec:
+        self, source: Any, valid: Any = None, *, progress: bool | Progress | None = None,
+        on_epoch: Callback | None = None, on_timer: Callback | None = None, timer_seconds: float = 10.0,
+        read_vocab: Path | None = None, no_memory_check: bool = False, classes: int = 0, **others: Any
+    ) -> Word2Vec:  # fmt: skip
         """Train new vectors on a text and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.

@@ -94,32 +94,17 @@ def section_rows(results: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def set_options(default: str) -> Decorator:
     """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
     return together(
-        option(
-            "set",
-            "sets",
-            multiple=True,
-            metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, and"
-            " others (see `tiedtools data list`), or a file of `word word score` lines; repeatable." + default,
-        ),
+        option("set", "sets", multiple=True, metavar="NAME|PATH", help="Similarity set: simlex, men, rw, verb143,"
+               " mturk771, simverb, ws353-sim, ws353-rel, mturk287, and others (see `tiedtools data list`), or a file"
+               " of `word word score` lines; repeatable." + default),
         data_option,
-        choice(
-            "oov",
-            "skip zero mean compose",
-            "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the mean of all vectors for the"
-            " word, or compose its vector with a model trained with `lstm --subwords`.",
-            "skip",
-        ),
+        choice("oov", "skip zero mean compose", "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the"
+               " mean of all vectors for the word, or compose its vector with a model trained with `lstm --subwords`.",
+               "skip"),
         case_option,
-        integer(
-            "bootstrap",
-            1000,
-            "Number of bootstrap resamples for each 95% interval, and of permutations for each p-value; 0 disables"
-            " both.",
-            least=0,
-            most=10**7,
-        ),
-    )
+        integer("bootstrap", 1000, "Number of bootstrap resamples for each 95% interval, and of permutations for each"
+                " p-value; 0 disables both.", least=0, most=10**7),
+    )  # fmt: skip
 
 
 @command("eval-sim", "Evaluate word vectors on word-similarity sets.", reads="files")
@@ -180,13 +165,8 @@ def eval_sim(
 @command("compare", "Measure the similarity of two sets of word vectors.", reads="a b")
 @click.argument("a")
 @click.argument("b")
-@integer(
-    "words",
-    10_000,
-    "Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
-    least=2,
-    python_name="limit",
-)
+@integer("words", 10_000, "Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
+         least=2, python_name="limit")  # fmt: skip
 @integer("top", 10, "Number of nearest neighbors per word.", also="k")
 @set_options("")
 @integer("seed", 1, "Random seed of sampling and resampling.", least=0, metavar=None)

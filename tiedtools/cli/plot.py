@@ -40,12 +40,8 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 @plot_command("curves", "Plot the learning curves of training runs.", reads="logs")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @output_option
-@option(
-    "y",
-    multiple=True,
-    type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
-    help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
-)
+@option("y", multiple=True, type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
+        help="Metric to plot; repeatable.  [default: the first of these that all logs contain]")  # fmt: skip
 @choice("x", "epoch seconds", "Horizontal axis.", "epoch")
 def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
@@ -132,14 +128,8 @@ def words(
 
 @plot_command("similarity", "Plot cosine similarity against human scores.")
 @click.argument("path", metavar="VECTORS")
-@option(
-    "set",
-    "name",
-    required=True,
-    metavar="NAME|PATH",
-    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score`"
-    " lines.",
-)
+@option("set", "name", required=True, metavar="NAME|PATH", help="simlex, men, rw, verb143, mturk771, simverb,"
+        " ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.")  # fmt: skip
 @output_option
 @data_option
 @case_option

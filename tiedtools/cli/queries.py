@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, flag, json_option, option, reading_options, together
+from tiedtools.cli.options import Decorator, file_option, flag, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import run_answers
 
 if TYPE_CHECKING:
@@ -46,16 +46,11 @@ def query_command(name: str, short_help: str, words: str) -> Decorator:
 
 
 @query_command("nn", "Find the nearest neighbors of words by cosine similarity.", "[WORD]...")
-@integer(
-    "min-count",
-    None,
-    "Leave out answers that occur less often than this in the training text; 0 includes all. Counts are known for"
-    " model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4 per million words of a"
-    " text below 25 million; 0 with --restrict or without counts]",
-    least=0,
-)
+@integer("min-count", None, "Leave out answers that occur less often than this in the training text; 0 includes all."
+         " Counts are known for model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4"
+         " per million words of a text below 25 million; 0 with --restrict or without counts]", least=0)  # fmt: skip
 @flag("counts", "Also print how often each answer occurs in the training text.")
-@option("vocab", metavar="FILE", help="Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
+@file_option("vocab", "Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
 def nn(
     top: int, min_count: int | None, counts: bool, vocab: str | None, restrict: int | None, **options: Any
 ) -> Iterator[Answer]:

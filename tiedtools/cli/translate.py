@@ -81,13 +81,9 @@ def translate(
 @command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")
 @click.argument("references", nargs=-1, required=True, metavar="REFERENCE...")
 @option("hypothesis", default="-", metavar="TEXT", help="The translations; - is standard input.")
-@choice(
-    "tokenize",
-    "none 13a intl char zh",
-    "Tokenization of both texts by sacrebleu. none: split at whitespace, for tokenized text; 13a: that of WMT, for"
-    " plain text. Scores with different tokenization cannot be compared.",
-    "none",
-)
+@choice("tokenize", "none 13a intl char zh", "Tokenization of both texts by sacrebleu. none: split at whitespace, for"
+        " tokenized text; 13a: that of WMT, for plain text. Scores with different tokenization cannot be compared.",
+        "none")  # fmt: skip
 @flag("lowercase", "Ignore case.")
 @errors_option
 @json_option("Print a JSON object.")

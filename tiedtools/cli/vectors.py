@@ -1,5 +1,6 @@
 """Files of word vectors: `convert`, `check`, and `pca`."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import (
     VECTOR_FORMATS,
     errors_option,
+    file_option,
     flag,
     format_option,
     json_option,
@@ -23,25 +25,15 @@ from tiedtools.cli.options import (
 @click.argument("target", metavar="OUT")
 @option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
 @option("to", "format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
-@option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
-@choice(
-    "lower",
-    "first mean",
-    "Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
-)
-@choice(
-    "spaces",
-    "skip _",
-    "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text and binary reject them]",
-)
+@file_option("words", "Write the words listed in FILE, one per line, in its order.")
+@choice("lower", "first mean", "Lowercase the words; spellings that become equal get the vector of the first, or the"
+        " mean of all.")  # fmt: skip
+@choice("spaces", "skip _", "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text"
+        " and binary reject them]")  # fmt: skip
 @integer("top", None, "Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
-@choice(
-    "dtype",
-    "float32 float16",
-    "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
-    "float32",
-)
+@choice("dtype", "float32 float16", "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
+        "float32")  # fmt: skip
 @flag("quantize", "Quantize the vectors (.ftz): a tenth of the space at 300 dimensions.")
 @errors_option
 @skip_bad_option
@@ -144,15 +136,11 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
         yield Answer(text, result, status=int(bool(kinds)))
 
 
-@command(
-    "pca",
-    "Report the variance retained by principal components.",
-    reads="files",
-    without_json={"components": "--json includes the curves; omit --components"},
-)
+@command("pca", "Report the variance retained by principal components.", reads="files",
+         without_json={"components": "--json includes the curves; omit --components"})  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @flag("components", "Print the retained variance for each number of components.")
-@option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
+@file_option("plot", "Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
 @reading_options
 @json_option("Print one JSON object with the whole curves.")
 def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: Any) -> Answer:
@@ -162,17 +150,12 @@ def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: A
     weighted equally, and the mean vector is subtracted. With --components, print a line for each file and number of
     components: file, number, and proportion of variance retained, tab-separated.
     """
-    import contextlib
-
+    from tiedtools.evaluation import pictures
     from tiedtools.evaluation.components import SHARES, components_for, retained_variance
     from tiedtools.vectors.vectors import Vectors
 
-    with contextlib.ExitStack() as drawing:
-        if plot is not None:
-            from tiedtools.evaluation import pictures
-
-            axes = drawing.enter_context(pictures.picture(plot))
-        results = []
+    results = []
+    with pictures.picture(plot) if plot is not None else contextlib.nullcontext() as axes:
         for file in files:
             vectors = Vectors.read(file, **reading)
             retained = retained_variance(vectors.matrix)

@@ -111,13 +111,9 @@ class GensimNames(Renaming):
         return len(self.closer_than(key1, key2)) + 1
 
     def get_mean_vector(
-        self: Any,
-        keys: Iterable[Any],
-        weights: Any = None,
-        pre_normalize: bool = True,
-        post_normalize: bool = False,
-        ignore_missing: bool = True,
-    ) -> np.ndarray:
+        self: Any, keys: Iterable[Any], weights: Any = None, pre_normalize: bool = True, post_normalize: bool = False,
+        ignore_missing: bool = True
+    ) -> np.ndarray:  # fmt: skip
         """Return the weighted mean (E,) of terms: the sum of weight times vector over the sum of absolute weights.
 
         pre_normalize, post_normalize  scale each vector, or the mean, to length 1

@@ -173,13 +173,9 @@ class Vectors(GensimNames):
         return Vectors(*self.matrix.compose(list(words)))
 
     def most_similar(
-        self,
-        positive: Terms = (),
-        negative: Terms = (),
-        topn: int = 10,
-        restrict: int | None = None,
-        restrict_vocab: int | None = None,
-    ) -> list[tuple[str, float]]:
+        self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None,
+        restrict_vocab: int | None = None
+    ) -> list[tuple[str, float]]:  # fmt: skip
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
 
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
