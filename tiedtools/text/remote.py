@@ -8,16 +8,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import TiedtoolsError, brief, unreadable
+from tiedtools.base.errors import TiedtoolsError, brief, library, unreadable
 
 BLOCK = 1 << 20
 URL = re.compile(r"[A-Za-z][\w+.:-]*://")  # also fsspec's chains, as in simplecache::s3://
 # fsspec raises these without an error number.
 NUMBERS: dict[type, int] = {
-    FileNotFoundError: errno.ENOENT,
-    PermissionError: errno.EACCES,
-    IsADirectoryError: errno.EISDIR,
-}
+    FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR,
+}  # fmt: skip
 
 
 def is_url(source: Any) -> bool:
@@ -39,11 +37,7 @@ def size(url: str) -> int | None:
 
 def resolve(url: str) -> tuple[Any, str]:
     """Resolve a URL to (fsspec file system, path)."""
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise TiedtoolsError(f'{url}: needs fsspec: pip install "tiedtools[remote]"') from None
-    return url_to_fs(url)
+    return library("fsspec.core", f"{url}: needs fsspec", "remote").url_to_fs(url)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import json
 import os
 import sys
 import zlib
@@ -184,6 +185,17 @@ def numbered_lines(path: Any) -> Iterator[tuple[int, str]]:
             if "\0" in line:
                 raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
             yield number, line
+
+
+def json_lines(path: Any, remedy: str) -> Iterator[tuple[int, Any]]:
+    """Yield (number from 1, value) for each nonblank line of a small file. Raises TiedtoolsError if one is not JSON."""
+    for number, line in numbered_lines(path):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                raise TiedtoolsError(f"{shown(path)}:{number}: is not JSON; {remedy}") from None
+            yield number, value
 
 
 def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[tuple[Any, bytes]]:

@@ -186,11 +186,8 @@ class Check(Rows):
         if not word:
             self.oddity("blanks", position, "has no word")
         elif odd := ODD.search(text):
-            self.oddity(
-                "odd word",
-                position,
-                f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character",
-            )
+            what = f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character"
+            self.oddity("odd word", position, what)
 
     def add_numbers(self, matrix: np.ndarray, place: str, number: int, words: list[Any]) -> None:
         """Check the rows of a matrix (V, E) at the positions PLACE NUMBER, PLACE NUMBER + 1, ..."""
@@ -198,14 +195,12 @@ class Check(Rows):
             squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow
         for row in np.flatnonzero(~((1e-30 < squares) & (squares < LARGEST_NORM**2 * 0.99))).tolist():
             norm = np.linalg.norm(matrix[row].astype(np.float64))
-            vector = f"the vector of {quoted(words[row])}"
             if not np.isfinite(norm):
-                self.oddity("not finite", f"{place}{number + row}", f"{vector} has a value that is nan or infinite")
+                kind, what = "not finite", "has a value that is nan or infinite"
             elif norm == 0 and words[row] not in NEVER_PREDICTED:
-                self.oddity("zero", f"{place}{number + row}", f"{vector} is all zeros")
+                kind, what = "zero", "is all zeros"
             elif norm > LARGEST_NORM and matrix[row].min() < 0:
-                self.oddity(
-                    "huge",
-                    f"{place}{number + row}",
-                    f"{vector} has norm {norm:.2g}; if training diverged, lower the learning rate",
-                )
+                kind, what = "huge", f"has norm {norm:.2g}; if training diverged, lower the learning rate"
+            else:
+                continue
+            self.oddity(kind, f"{place}{number + row}", f"the vector of {quoted(words[row])} {what}")

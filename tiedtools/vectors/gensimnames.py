@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tiedtools.base.aliases import Renaming
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError, library
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
@@ -46,11 +46,7 @@ class GensimNames(Renaming):
 
     def to_gensim(self: Any) -> Any:
         """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError:
-            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
-        keyed = KeyedVectors(self.dim)
+        keyed = library("gensim.models", "conversion needs gensim").KeyedVectors(self.dim)
         keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
         return keyed
 

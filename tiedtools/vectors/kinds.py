@@ -3,16 +3,14 @@
 A file is recognized by its first lines. Plain text is not recognized, since damaged vectors may look like text.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Sized
 from typing import NamedTuple
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest
 from tiedtools.text import morphs
-from tiedtools.text.sources import numbered_lines, open_source, shown
+from tiedtools.text.sources import json_lines, open_source, shown
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.formats import NUMBER, PEEK
@@ -39,11 +37,8 @@ def read_manifest(path: str) -> None:
 
 
 def read_json(path: str) -> None:
-    for number, line in numbered_lines(path):
-        try:
-            json.loads(line)
-        except (ValueError, RecursionError):
-            raise TiedtoolsError(f"{path}:{number}: is not JSON; get the whole file or correct the line") from None
+    for _ in json_lines(path, "get the whole file or correct the line"):
+        pass
 
 
 VOCABULARY = Kind("vocabulary", "`-read-vocab` reads it", Vocab.read)
@@ -64,14 +59,13 @@ BEGINNINGS = {
     rf": (?!{N}[\t \n])[^\n]+\n": Kind("analogy questions", "`tiedtools eval-analogy --set` reads them"),
     r"\ufffdPNG\n|<\?xml [^>]*>\s*<!DOCTYPE svg|<svg": Kind("picture", "written by `tiedtools plot`"),
 }
+SCORED = rf"{WORD} {WORD} {N}|[^\t]+\t(?!{N}\t)[^\t]+\t(.*\t)?{N}(\t.*)?|\d+\t[^\t]+\t{N}"
 # Expressions that match each of the first lines.
 LINES = {
     r"\d+ \|\|\| .* \|\|\| .*": Kind("n-best list", "written by `tiedtools translate`"),
     r"-(\d+\.\d+|inf)|0\.0+": Kind("log probabilities", "written by `tiedtools nbest`"),
     r"[^\t]+\t\d+\t-?\d\.\d+\t[^\t]+": Kind("similar sentences", "written by `tiedtools similar`"),
-    rf"{WORD} {WORD} {N}|[^\t]+\t(?!{N}\t)[^\t]+\t(.*\t)?{N}(\t.*)?|\d+\t[^\t]+\t{N}": Kind(
-        "words and scores", "`tiedtools eval-sim --set` reads them if they are pairs of words"
-    ),
+    SCORED: Kind("words and scores", "`tiedtools eval-sim --set` reads them if they are pairs of words"),
 }
 
 
@@ -104,11 +98,8 @@ def matrix_of(path: str) -> str | None:
         matrices = [path.removesuffix("words") + extension for extension in ("npy", "safetensors")]
     else:
         folder, name = os.path.split(path)
-        names = (
-            name.replace("metadata", "vectors", 1),
-            name.replace("metadata", "tensor", 1),
-            name.replace(".metadata", ""),
-        )
+        names = [name.replace("metadata", "vectors", 1), name.replace("metadata", "tensor", 1)]
+        names.append(name.replace(".metadata", ""))
         matrices = [os.path.join(folder, name) for name in names]
         matrices = [matrix for matrix in matrices if matrix != path and matrixfiles.metadata_path(matrix) == path]
     return next(filter(os.path.exists, matrices), None)
