@@ -5,6 +5,7 @@ import bz2
 import gzip
 import lzma
 import re
+import sys
 
 import pytest
 
@@ -131,6 +132,8 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
         return imported(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
+    if "fsspec" in missing:
+        monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(TiedtoolsError, match=f"^{url}: {message}$"):
         content(url)
 

@@ -222,10 +222,17 @@ def ppl(
 
     from tiedtools.base.messages import in_digits, log
     from tiedtools.cli.report import LINE_EVERY
-    from tiedtools.evaluation.averages import REPEAT, mean_probabilities
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
+    from tiedtools.evaluation.perplexity import (
+        REPEAT,
+        Totals,
+        by_line,
+        line_as_dict,
+        line_as_text,
+        mean_probabilities,
+        score_text,
+    )
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model

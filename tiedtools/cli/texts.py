@@ -62,8 +62,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     """
     from tiedtools.base.messages import log
     from tiedtools.parallel import ranks
-    from tiedtools.text.counting import count
-    from tiedtools.text.merging import count_shares
+    from tiedtools.text.counting import count, count_shares
     from tiedtools.text.parts import shares
     from tiedtools.text.raw import prepared
 

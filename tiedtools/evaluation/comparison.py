@@ -110,12 +110,8 @@ def subspace_distance(one: np.ndarray, two: np.ndarray) -> dict[str, Any]:
     ranks = [base.shape[1] for base in bases]
     C = min(ranks)
     shared = np.square(bases[0].T @ products(one, two) @ bases[1]).sum() / C if C else np.nan
-    return {
-        "distance": float(np.sqrt(np.maximum(0, 1 - shared))),
-        "rank": ranks[0],
-        "rank_other": ranks[1],
-        "random": float(np.sqrt(max(0, 1 - max(ranks) / len(one)))),
-    }
+    distance, random = np.sqrt(np.maximum(0, 1 - shared)), np.sqrt(max(0, 1 - max(ranks) / len(one)))
+    return dict(distance=float(distance), rank=ranks[0], rank_other=ranks[1], random=float(random))
 
 
 def basis(squares: np.ndarray) -> np.ndarray:
@@ -160,14 +156,8 @@ def compare(one: Vectors, two: Vectors, limit: int = 10_000, top: int = 10, seed
     V = len(one)
     drawn = np.random.default_rng(seed).permutation(V)[:limit]
     rows, queries = np.sort(drawn), [one.words[row] for row in np.sort(drawn[:QUERIES])]
-    return {
-        **counts,
-        "common": V,
-        "cosines": {
-            "words": len(rows),
-            "pairs": len(rows) * (len(rows) - 1) // 2,
-            **spearman_of_cosines(one.matrix[rows], two.matrix[rows], V),
-        },
-        "subspaces": subspace_distance(one.matrix, two.matrix),
-        "neighbors": {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)},
-    }
+    pairs, rho = len(rows) * (len(rows) - 1) // 2, spearman_of_cosines(one.matrix[rows], two.matrix[rows], V)
+    cosines = {"words": len(rows), "pairs": pairs, **rho}
+    shared = {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)}
+    spaces = subspace_distance(one.matrix, two.matrix)
+    return {**counts, "common": V, "cosines": cosines, "subspaces": spaces, "neighbors": shared}

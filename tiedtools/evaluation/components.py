@@ -49,9 +49,7 @@ def word_map(
     matrix = unit(vectors.matrix[rows]).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":
-        return points, [
-            f"{name} principal component, {s:.0%} of the variance" for name, s in zip(("1st", "2nd"), shares)
-        ]
+        return points, [f"{k} principal component, {s:.0%} of the variance" for k, s in zip(("1st", "2nd"), shares)]
     try:
         from sklearn.manifold import TSNE
     except ImportError:

@@ -12,10 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, unreadable
-from tiedtools.text.counting import BLOCK, count, renumber
-from tiedtools.text.merging import common_vocab
-from tiedtools.text.sources import shown
-from tiedtools.text.vocab import Vocab
+from tiedtools.text.counting import BLOCK, common_vocab, count, renumber
+from tiedtools.text.vocab import Vocab, no_words
 
 
 @dataclasses.dataclass
@@ -101,7 +99,7 @@ def encode(
     `max_vocab` of them including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
 
     threads  number of counting threads; None: see `count`
-    ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, from
+    ranks    the ranks that encode a text together, as for counting.merge_ranks: `paths` is the share of this rank, from
              parts.shares, and the vocabulary is built from the shares of all ranks; None: one process
     known    a Vocab whose words are all in the vocabulary, with the sum of both counts
     grow     whether the other words of the text are, too, selected as above
@@ -128,10 +126,7 @@ def encode(
     except OSError as error:
         raise full(error) from None
     if not found:
-        raise TiedtoolsError(
-            f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
-            " lower `min_count` or use another vocabulary"
-        )
+        raise no_words(paths, text.tokens_read)
     del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)

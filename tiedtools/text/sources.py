@@ -167,17 +167,17 @@ def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
         number += 1
 
 
-def numbered_lines(path: Any) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Any, most: float = LARGEST_LIST) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
-    Raises TiedtoolsError with file and line for bytes that are not text, and for a file above LARGEST_LIST bytes.
+    Raises TiedtoolsError with file and line for bytes that are not text, and for a file of more than `most` bytes.
     """
     size = 0
     with open_source(str(path)) as file:
         for number, line in enumerate(byte_lines(file, path), 1):
             size += len(line)
-            if size > LARGEST_LIST:
-                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the right file?")
+            if size > most:
+                raise TiedtoolsError(f"{path}: has more than {most:,} bytes; is this the right file?")
             try:
                 line = line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
@@ -216,9 +216,8 @@ def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[t
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
                 if len(tail) > LONGEST_WORD:
-                    raise TiedtoolsError(
-                        f"{shown(path)}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?"
-                    )
+                    what = f"a word of more than {LONGEST_WORD:,} bytes"
+                    raise TiedtoolsError(f"{shown(path)}: {what}; is this plain text?")
                 if cut:
                     yield path, decode.clean(data[:cut])
                     unfinished = data[cut - 1 : cut] != b"\n"
