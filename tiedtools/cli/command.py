@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import click
@@ -65,7 +65,9 @@ def command(
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes
             with contextlib.nullcontext() if output is None else open_packed(output) as file:
-                with contextlib.closing(iterate(function(**options))) as answers:
+                answers: Any = function(**options)
+                answers = answers if inspect.isgenerator(answers) else (one for one in [answers or Answer()])
+                with contextlib.closing(answers):
                     return show(answers, file, as_json, gather, flush=output is None or output in STDOUT)
 
         return (group.command if group else click.command)(name, short_help=short_help, **attributes)(run)
@@ -79,12 +81,15 @@ def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable
     all_rows, status = [], 0
     for answer in answers:
         status = max(status, answer.status)
-        if not as_json:
-            write_text(file, answer.text)
-        elif gather:
+        text = answer.text
+        if as_json and gather:
             all_rows.append(answer.rows)
-        else:
+        elif as_json:
             write_rows(file, answer.rows)
+        elif callable(text):
+            text(file)
+        else:
+            file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
         if flush:
             file.flush()
     if gather and as_json:
@@ -92,26 +97,10 @@ def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable
     return status
 
 
-def iterate(answers: Any) -> Generator[Answer, None, None]:
-    """Yield the answers of a function that returns an answer or None, or yields answers."""
-    if inspect.isgenerator(answers):
-        with contextlib.closing(answers):
-            yield from answers
-    else:
-        yield answers or Answer()
-
-
 def paths(options: dict[str, Any], names: str) -> list[str]:
     """Return the paths in the parameters `names`: strings, lists of strings, or None."""
     values = [options[name] for name in names.split()]
     return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
-
-
-def write_text(file: BinaryIO, text: Any) -> None:
-    if callable(text):
-        text(file)
-    else:
-        file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
 def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) -> None:
@@ -123,11 +112,8 @@ def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
     """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    padded = [
-        [f"{first:<{widths[0]}}", *(f"{number:>{width}}" for number, width in zip(numbers, widths[1:])), file]
-        for first, *numbers, file in cells
-    ]
-    return "".join("  ".join(row) + "\n" for row in padded)
+    form = "  ".join(["{:<%d}", *["{:>%d}"] * (len(columns) - 2), "{}"]) % tuple(widths[:-1])
+    return "".join(form.format(*row) + "\n" for row in cells)
 
 
 def as_cell(value: Any) -> str:

@@ -8,6 +8,7 @@ import click
 from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import Decorator, case_option, data_option, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
+from tiedtools.text.datasets import locate
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
@@ -67,7 +68,6 @@ def eval_analogy(
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
@@ -75,9 +75,8 @@ def eval_analogy(
     ((_, path),) = locate([name], data).items()
     if any(map(is_runs, files)):
         return analogy_answer(files, name, path, method, restrict, case, reading)
-    results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), read_set(path), method, restrict, case
-    )
+    read = lambda file: Vectors.read(file, **reading)
+    results, differences = evaluate(files, read, read_set(path), method, restrict, case)
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
     compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
@@ -136,7 +135,6 @@ def eval_sim(
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
@@ -146,9 +144,8 @@ def eval_sim(
         if oov != "skip":
             raise click.UsageError("--oov does not apply to files of runs")
         return similarity_answer(files, sets, case, bootstrap, seed, reading)
-    results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
-    )
+    read = lambda file: Vectors.read(file, **reading)
+    results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     lines = []
     for result in results:
@@ -199,7 +196,6 @@ def compare(
     """
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.models.composing import needed
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 

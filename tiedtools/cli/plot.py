@@ -8,6 +8,7 @@ import click
 
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import Decorator, case_option, data_option, option, reading_options
+from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
@@ -144,7 +145,6 @@ def similarity(
     `tiedtools eval-sim`.
     """
     from tiedtools.evaluation import similarity
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors
 
     ((name, path),) = locate([name], data).items()

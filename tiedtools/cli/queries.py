@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tiedtools.base.errors import printable
+from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import Decorator, file_option, flag, json_option, option, reading_options, together
 from tiedtools.cli.uncertainty import run_answers
@@ -70,7 +72,6 @@ def nn(
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.base.messages import log
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
 
@@ -81,17 +82,14 @@ def nn(
         if known is None:
             if counts or min_count:
                 option = "--counts" if counts else "--min-count"
-                raise click.UsageError(
-                    f"{option}: no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
-                )
+                problem = f"no word counts for {path}, which is no model and has no manifest"
+                raise click.UsageError(f"{option}: {problem}; give --vocab FILE")
             return restrict, None, 0
         least = 0 if all_counts else min_count or default_min_count(known)
         rare = int((known < least).sum())
         if min_count is None and rare:
-            log.info(
-                f"{path}: leaving out {rare:,} of {len(known):,} words, which occur less than {least} times;"
-                " --min-count 0 includes them"
-            )
+            left_out = f"{rare:,} of {len(known):,} words, which occur less than {least} times"
+            log.info(f"{path}: leaving out {left_out}; --min-count 0 includes them")
         return min(frequent(known, least), restrict or len(known)), known, least
 
     def near(candidates: "Candidates", questions: list[tuple[str, ...]]) -> list[Any]:
@@ -136,8 +134,6 @@ def answers(
     limit     function (path, words) -> the arguments of Candidates besides the vectors; None: only `restrict`
     counts    whether to print the counts of the answers
     """
-    from tiedtools.base.errors import printable
-    from tiedtools.base.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
     from tiedtools.vectors.runs import is_runs
@@ -178,9 +174,8 @@ def answers(
                 unknown = [word for word in unknown if word not in candidates.index]
             results.append(answer(candidates, questions))
             if counts:
-                results[-1] = [
-                    nearest and [(*pair, candidates.count(pair[0])) for pair in nearest] for nearest in results[-1]
-                ]
+                counted = lambda nearest: nearest and [(*pair, candidates.count(pair[0])) for pair in nearest]
+                results[-1] = [*map(counted, results[-1])]
             suggested = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
             complaints += [f"{path}: no vector for {word!r}{suggested.get(word, '')}" for word in unknown]
             answers_of = {" ".join(q): nearest for q, nearest in zip(questions, results[-1]) if nearest is not None}

@@ -1,10 +1,18 @@
 """Set up an installation: `completion` and `warmup`."""
 
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import click
 from click import shell_completion
 
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command
 from tiedtools.files.families import FAMILIES
 
@@ -53,15 +61,6 @@ def warmup(commands: tuple[str, ...]) -> None:
     Without COMMAND, all five are compiled with their default options. The cache is $XDG_CACHE_HOME/tiedtools/kernels
     (default: ~/.cache/tiedtools/kernels), or tiedtools in NUMBA_CACHE_DIR.
     """
-    import shlex
-    import subprocess
-    import sys
-    import tempfile
-    import time
-    from pathlib import Path
-
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.base.messages import log
 
     def run(*arguments: str) -> None:
         line, command_line = "", [sys.executable, "-m", "tiedtools", *arguments]

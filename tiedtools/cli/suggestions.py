@@ -9,25 +9,15 @@ from tiedtools.base.aliases import closest
 COMMANDS = {
     "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
     "Use tiedtools COMMAND --help.": "help man usage",
-    "phrases": "word2phrase collocations",
-    "w2v": "word2vec fasttext gensim cbow embeddings",
-    "w2v --cbow 0": "skipgram skip-gram",
-    "lm": "language-model rnn",
-    "lm --cell gru": "gru",
-    "lm --cell rhn": "rhn",
-    "nn": "neighbors neighbours nearest most-similar distance knn",
-    "analogy": "analogies word-analogy",
+    "phrases": "word2phrase collocations", "w2v": "word2vec fasttext gensim cbow embeddings",
+    "w2v --cbow 0": "skipgram skip-gram", "lm": "language-model rnn", "lm --cell gru": "gru", "lm --cell rhn": "rhn",
+    "nn": "neighbors neighbours nearest most-similar distance knn", "analogy": "analogies word-analogy",
     "eval-analogy": "compute-accuracy evaluate-word-analogies",
-    "eval-sim": "evaluate eval evaluate-word-pairs similarity",
-    "ppl": "perplexity score test query ngram",
-    "predict": "next complete",
-    "generate": "sample gen",
-    "docvec": "doc2vec print-sentence-vectors sentence-vectors",
-    "convert --words FILE": "print-word-vectors",
-    "convert": "export save",
-    "vocab": "vocabulary count ngram-count",
+    "eval-sim": "evaluate eval evaluate-word-pairs similarity", "ppl": "perplexity score test query ngram",
+    "predict": "next complete", "generate": "sample gen", "docvec": "doc2vec print-sentence-vectors sentence-vectors",
+    "convert --words FILE": "print-word-vectors", "convert": "export save", "vocab": "vocabulary count ngram-count",
     "data get": "download get",
-}
+}  # fmt: skip
 
 
 def hint(typed: str, names: Collection[str], table: dict[str, str]) -> str:

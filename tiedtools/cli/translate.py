@@ -1,12 +1,18 @@
 """Use and evaluate translation models: `translate` and `bleu`."""
 
+import contextlib
 from collections.abc import Iterator
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import to_json
 from tiedtools.cli.command import Answer, choice, command, integer
 from tiedtools.cli.options import errors_option, explicit, flag, json_option, option, raw_options
 from tiedtools.cli.spelling import as_option
+from tiedtools.files.output import STDOUT, open_packed
+from tiedtools.text.raw import as_trained, prepared
+from tiedtools.text.sources import counted, shown
 
 
 @command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
@@ -37,15 +43,9 @@ def translate(
     A model trained with --bpe reads and writes plain words. Words outside the vocabulary are read as `<unk>`. Empty
     lines stay empty. Of a line with more than 1,000 words or symbols, only the first 1,000 are read, with a warning.
     """
-    import contextlib
-
-    from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.files.output import STDOUT, open_packed
     from tiedtools.models.families import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
-    from tiedtools.text.raw import as_trained, prepared
-    from tiedtools.text.sources import shown
 
     if force is not None:
         for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
@@ -93,17 +93,13 @@ def bleu(references: tuple[str, ...], hypothesis: str, tokenize: str, lowercase:
     The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:
     pip install "tiedtools[nmt]".
     """
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import lines
     from tiedtools.models.translation.bleu import bleu
-    from tiedtools.text.sources import counted, shown
 
     texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]
     for path, text in zip(references, texts[1:]):
         if len(text) != len(texts[0]):
-            raise TiedtoolsError(
-                f"{shown(path)}: has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}; give"
-                " a reference for each translation"
-            )
+            what = f"has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}"
+            raise TiedtoolsError(f"{shown(path)}: {what}; give a reference for each translation")
     result = bleu(texts[0], texts[1:], tokenize, lowercase)
     return Answer(f"{result.line}\n", {"bleu": result.score, "signature": result.signature, **result.details})

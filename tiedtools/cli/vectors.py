@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from tiedtools.base.errors import printable
+from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import (
     VECTOR_FORMATS,
@@ -18,6 +20,9 @@ from tiedtools.cli.options import (
     reading_options,
     skip_bad_option,
 )
+from tiedtools.cli.spelling import spelled
+from tiedtools.files.output import refuse_clashes
+from tiedtools.text.sources import counted, numbered_lines
 
 
 @command("convert", "Convert and filter word vectors.", reads="source words")
@@ -61,10 +66,7 @@ def convert(
     with n-grams, or one trained with `lstm --subwords`, composes their vectors; only words without any known subword
     are left out.
     """
-    from tiedtools.base.messages import log
-    from tiedtools.files.output import refuse_clashes
     from tiedtools.models.composing import composer
-    from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
@@ -113,8 +115,6 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
     For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
     file. The exit status is 1 if any problem was found.
     """
-    from tiedtools.base.errors import printable
-    from tiedtools.cli.spelling import spelled
     from tiedtools.vectors.check import Check
 
     for file in files:
