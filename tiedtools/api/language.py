@@ -132,8 +132,7 @@ class LanguageModel(Estimator):
     @property
     def split(self) -> Callable[[str | Iterable[str]], list[str]]:
         """The function that splits a string into the words that the model reads; words remain as they are."""
-        words: Callable[[str | Iterable[str]], list[str]] = splitter(as_trained(self.model, tell=False))
-        return words
+        return splitter(as_trained(self.model, tell=False))
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
         """Return the Vectors of any words, composed from their subwords by a model trained with `subwords`.
@@ -144,8 +143,7 @@ class LanguageModel(Estimator):
         from tiedtools.models.composing import compose
 
         one_of("which", which, self.sides)
-        vectors: Vectors = compose(self.model, words_of(words), which)
-        return vectors
+        return compose(self.model, words_of(words), which)
 
     def of_words(self, words: Iterable[str]) -> LanguageModel:
         """Return this model with another vocabulary and composed output vectors, as `tiedtools ppl --vocabulary`.
@@ -201,8 +199,7 @@ class LanguageModel(Estimator):
                 totals.add(piece)
         if lexicon.unk is None:
             lexicon.tell_oovs()
-        figures: dict[str, Any] = totals.as_dict()
-        return figures
+        return totals.as_dict()
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
         """Return the perplexity of a text per token, with line ends and words scored as `<unk>`; see `statistics`."""
@@ -264,10 +261,8 @@ class LanguageModel(Estimator):
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         found = (pair for text in texts for pair in read_pairs(text))
-        results: list[dict[str, Any]] = compare(
-            self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob
-        )
-        return results
+        batch = checked("batch", batch, int, BATCH)
+        return compare(self.scorer(), self.lexicon, found, batch, oov_logprob)
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.
@@ -298,15 +293,12 @@ class LanguageModel(Estimator):
         from tiedtools.evaluation.continuation import sampled
 
         limits = checked("sentences", sentences, int | None, COUNT), checked("words", words, int | None, COUNT)
-        choice = dict(
-            seed=checked("seed", seed, int, Range(0)),
-            temperature=checked("temperature", temperature, float, Range(0)),
-            top_k=checked("top_k", top_k, int | None, COUNT),
-        )
+        temperature = checked("temperature", temperature, float, Range(0))
+        choice = dict(seed=checked("seed", seed, int, Range(0)), top_k=checked("top_k", top_k, int | None, COUNT))
         lexicon = self.lexicon
         prompt_words = [] if prompt is None else self.split(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
-        choice["banned"] = lexicon.unk if no_unk else None
+        choice |= dict(temperature=temperature, banned=lexicon.unk if no_unk else None)
         return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)
 
 

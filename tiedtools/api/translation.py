@@ -97,15 +97,10 @@ class Translator(Estimator):
         """
         from tiedtools.evaluation.lexicon import lines
 
-        search = dict(
-            beam=checked("beam", beam, int, Range(1, 1000)),
-            max_length=checked("max_length", max_length, int, COUNT),
-            banned=1 if no_unk else None,
-        )
+        limits = checked("beam", beam, int, Range(1, 1000)), checked("max_length", max_length, int, COUNT)
+        search = dict(zip(("beam", "max_length"), limits), banned=1 if no_unk else None)
         lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
-        translations: Iterator[list[Translation]]
-        translations = self.interpreter(batch, normalize, align, **search).translations(lines_read)
-        return translations
+        return self.interpreter(batch, normalize, align, **search).translations(lines_read)
 
     def translate(self, sentences: Any, **options: Any) -> Iterator[str]:
         """Yield the best translation of each sentence, words separated by spaces; arguments as for `translations`."""

@@ -185,7 +185,6 @@ class Vectors(GensimNames):
         candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
         terms = unit(np.stack([self.vector_of(term) for term, _ in signed]))
         banned = [candidates.index[term] for term, _ in signed if isinstance(term, str)]
-        best: list[tuple[str, float]]
         (best,) = candidates.best(unit(signs @ terms[None]), [banned], topn)
         return best
 
