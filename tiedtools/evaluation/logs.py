@@ -21,8 +21,6 @@ def read_log(path: Any) -> list[dict[str, Any]]:
     """
     epochs, remedy = [], "give a file written by `log_json`"
     for number, figures in json_lines(path, remedy):
-        if not isinstance(figures, dict):
-            raise TiedtoolsError(f"{path}:{number}: not a JSON object; {remedy}")
         if "epoch" in figures:
             for name in NUMBERS:
                 value = figures.get(name)

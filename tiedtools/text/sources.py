@@ -187,15 +187,14 @@ def numbered_lines(path: Any, most: float = LARGEST_LIST) -> Iterator[tuple[int,
             yield number, line
 
 
-def json_lines(path: Any, remedy: str) -> Iterator[tuple[int, Any]]:
-    """Yield (number from 1, value) for each nonblank line of a small file. Raises TiedtoolsError if one is not JSON."""
+def json_lines(path: Any, remedy: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number from 1, JSON object) for each nonblank line of a small file. Raises TiedtoolsError for others."""
     for number, line in numbered_lines(path):
         if line.strip():
             try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                raise TiedtoolsError(f"{shown(path)}:{number}: is not JSON; {remedy}") from None
-            yield number, value
+                yield number, {**json.loads(line)}
+            except (ValueError, TypeError, RecursionError):
+                raise TiedtoolsError(f"{shown(str(path))}:{number}: not a JSON object; {remedy}") from None
 
 
 def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[tuple[Any, bytes]]:
