@@ -39,7 +39,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
     from tiedtools.models.families import load_language_model
-    from tiedtools.vectors.foreign import is_fasttext
+    from tiedtools.vectors.rows import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
     family = FAMILIES.get(str(modelfile.kind(path))) if modelfile.is_model(path) else None

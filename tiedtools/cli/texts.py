@@ -155,7 +155,7 @@ def segment(
     from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
     from tiedtools.text.sources import shown
-    from tiedtools.text.syllables import Syllables
+    from tiedtools.text.subwords import Syllables
 
     morphs = morphs or bool(load)
     if morphs + syllables + chars != 1:

@@ -70,6 +70,6 @@ def format_by_name(path: str) -> str | None:
 
 def read(rows: Any, format: str | None = None) -> None:
     """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
-    if format is None and imported("tiedtools.vectors.foreign:is_fasttext")(rows.path):
+    if format is None and imported("tiedtools.vectors.rows:is_fasttext")(rows.path):
         format = "fasttext"
     imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)
