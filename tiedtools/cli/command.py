@@ -1,4 +1,4 @@
-"""Decorator that makes a command of a function that returns or yields answers."""
+"""Decorators that make a command of a function that returns or yields answers, and group its options by section."""
 
 import contextlib
 import dataclasses
@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import click
 
 from tiedtools.base.messages import to_json
-from tiedtools.cli.options import choice as choice
-from tiedtools.cli.options import integer as integer
+from tiedtools.cli.options import OF_FILES, Decorator, declared, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
+from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once
 
 
@@ -119,3 +119,48 @@ def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
 def as_cell(value: Any) -> str:
     """Format a table cell: floats with 4 decimals, None as `-`."""
     return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help groups its options under the section titles set by `sections`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                record = parameter.get_help_record(ctx)
+                titles.setdefault(getattr(parameter, "section", "Help"), []).append(record)
+        for title, records in titles.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def sections(layout: Any, *kinds: Any, omit: Any = "", defaults: Any = None, **changed: Any) -> Decorator:
+    """Return a decorator that adds options grouped by section.
+
+    layout   title -> list of option decorators, strings of setting names separated by spaces, and dataclasses, which
+             stand for all settings that they declare and that no string names
+    kinds    dataclasses that have the named settings
+    omit     names of settings without an option
+    defaults, changed  as for `options_of`
+    """
+    named = {name for parts in layout.values() for part in parts if isinstance(part, str) for name in part.split()}
+    named |= {*omit.split()}
+    owners = {field.name: kind for kind in (Files, *kinds) for field in dataclasses.fields(kind)}
+    changed = {**OF_FILES, **changed}
+
+    def options(part: Any) -> list[Any]:
+        names = part.split() if isinstance(part, str) else declared(part) if isinstance(part, type) else None
+        if names is None:
+            return [part]
+        names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
+        return [add for name in names for add in options_of(owners[name], name, defaults=defaults, **changed)]
+
+    def decorate(function: Any) -> Any:
+        for title, parts in reversed(layout.items()):
+            for add in reversed([option for part in parts for option in options(part)]):
+                function = add(function)
+                function.__click_params__[-1].section = title
+        return function
+
+    return decorate

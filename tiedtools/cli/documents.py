@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Finite, binary_option, flag, json_option, option, output_option, raw_options, together
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
+from tiedtools.cli.shared import raw_options
+from tiedtools.runs.settings import Files
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
 
+output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
 document_arguments = together(
     click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
 )

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import Decorator, case_option, data_option, json_option, option, reading_options, together
+from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
+from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
 from tiedtools.text.datasets import locate
 

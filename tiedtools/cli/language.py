@@ -5,17 +5,9 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import (
-    Finite,
-    cache_options,
-    errors_option,
-    flag,
-    json_option,
-    option,
-    raw_options,
-    texts_argument,
-)
+from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.options import Finite, choice, flag, integer, json_option, option
+from tiedtools.cli.shared import cache_options, errors_option, raw_options, texts_argument
 
 model_argument = click.argument("path", metavar="MODEL")
 
@@ -222,17 +214,9 @@ def ppl(
 
     from tiedtools.base.messages import in_digits, log
     from tiedtools.cli.report import LINE_EVERY
+    from tiedtools.evaluation import perplexity
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.evaluation.perplexity import (
-        REPEAT,
-        Totals,
-        by_line,
-        line_as_dict,
-        line_as_text,
-        mean_probabilities,
-        score_text,
-    )
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model
@@ -245,7 +229,7 @@ def ppl(
         raise click.UsageError(f"--batch {batch} splits lines: use {shown_with} with --independent or --batch 1")
     if words and (debug or average or repeats or len(texts) > 1):
         raise click.UsageError("--words prints one table: give one TEXT, without --debug, --average, and --repeats")
-    probed = [*average, *[REPEAT] * repeats]
+    probed = [*average, *[perplexity.REPEAT] * repeats]
     if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if probed and independent:
@@ -261,25 +245,26 @@ def ppl(
     if words:
         yield from word_table(surprisals(model, lexicon, inputs[0], errors, independent, batch, unit, separator), unit)
         return
-    all_texts = Totals(lexicon.unk)
+    all_texts = perplexity.Totals(lexicon.unk)
     for name, text in zip(texts, inputs):
-        totals = Totals(lexicon.unk)
+        totals = perplexity.Totals(lexicon.unk)
         started = reported = time.monotonic()
-        scored = score_text(model, lexicon, text, errors, independent, batch)
-        for k, piece in enumerate(by_line(scored) if debug else scored):
+        scored = perplexity.score_text(model, lexicon, text, errors, independent, batch)
+        for k, piece in enumerate(perplexity.by_line(scored) if debug else scored):
             totals.add(piece)
             if debug:
                 carried = k > 0 and not independent
-                line = line_as_text(piece, lexicon, source, carried, debug > 1)
-                yield Answer(line, line_as_dict(piece, k + 1, lexicon, debug > 1))
+                line = perplexity.line_as_text(piece, lexicon, source, carried, debug > 1)
+                yield Answer(line, perplexity.line_as_dict(piece, k + 1, lexicon, debug > 1))
             now = time.monotonic()
             if now - reported >= LINE_EVERY and totals.words:
                 reported, done = now, totals.words + totals.sentences
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
         yield Answer(f"file {name}: {totals.as_text()}", {"file": name, **totals.as_dict()})
-        for word, (mean, share) in mean_probabilities(model, lexicon, text, probed, errors).items() if probed else ():
-            answer = f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
+        means = perplexity.mean_probabilities(model, lexicon, text, probed, errors) if probed else {}
+        for word, (mean, share) in means.items():
+            answer = f"{'(repeated)' if word is perplexity.REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
             yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})
         all_texts += totals
     if len(texts) > 1:

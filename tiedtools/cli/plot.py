@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, case_option, data_option, option, reading_options
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import Decorator, choice, integer, option
+from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 

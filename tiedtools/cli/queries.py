@@ -11,8 +11,9 @@ import click
 
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import log
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, file_option, flag, json_option, option, reading_options, together
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import Decorator, choice, file_option, flag, integer, json_option, option, together
+from tiedtools.cli.shared import reading_options
 from tiedtools.cli.uncertainty import run_answers
 
 if TYPE_CHECKING:

@@ -5,30 +5,17 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import Tokenization
+from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
-from tiedtools.cli.options import (
-    TEXT_OPTIONS,
-    data_option,
-    debug_option,
-    errors_option,
-    explicit,
-    field_option,
-    flag,
-    json_option,
-    option,
-    options_of,
-    seed_option,
-    texts_argument,
-    together,
-)
+from tiedtools.cli.options import explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
 from tiedtools.text.phrases import Phrases
 
 
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
 @texts_argument
-@together(*options_of(Tokenization), field_option, errors_option)
+@together(*options_of(Tokenization), *options_of(Reading, "field", "errors"))
 @option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
 @option("output", default="-", help="Output file; - is standard output.")
 def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:

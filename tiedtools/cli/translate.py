@@ -7,8 +7,9 @@ import click
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import to_json
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import errors_option, explicit, flag, json_option, option, raw_options
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import choice, explicit, flag, integer, json_option, option
+from tiedtools.cli.shared import errors_option, raw_options
 from tiedtools.cli.spelling import as_option
 from tiedtools.files.output import STDOUT, open_packed
 from tiedtools.text.raw import as_trained, prepared

@@ -5,25 +5,10 @@ from typing import Any
 import click
 
 from tiedtools.base.settings import SIDES, Continuation, Reading
-from tiedtools.cli.options import (
-    RUN_FILES,
-    TEXT_OPTIONS,
-    ZERO_ONE,
-    Finite,
-    SectionedCommand,
-    choice,
-    debug_option,
-    explicit,
-    flag,
-    integer,
-    option,
-    option_names,
-    read_vocab_option,
-    sections,
-    text_option,
-    texts_argument,
-)
+from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.options import ZERO_ONE, Finite, choice, explicit, flag, integer, option, option_names, text_option
 from tiedtools.cli.report import Report
+from tiedtools.cli.shared import RUN_FILES, TEXT_OPTIONS, debug_option, read_vocab_option, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling
 
