@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tiedtools.cli.command import Answer, command, table
-from tiedtools.cli.options import Finite, choice, flag, integer, json_option, option
+from tiedtools.cli.options import Finite, choice, file_option, flag, integer, json_option, option
 from tiedtools.cli.shared import cache_options, errors_option, raw_options, texts_argument
 
 model_argument = click.argument("path", metavar="MODEL")
@@ -101,11 +101,9 @@ def generate(
 @flag("ids", "The first word of each line is an utterance ID.")
 @flag("independent", "With --ids, reset the model's state at the start of each utterance.")
 @integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
-@option(
-    "oov-logprob", type=Finite(-1000, 0), default=-5.0,
-    help="Log10 probability of each word outside the vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these"
-    " words: a line of unknown words would win.",
-)  # fmt: skip
+@option("oov-logprob", type=Finite(-1000, 0), default=-5.0, help="Log10 probability of each word outside the"
+        " vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these words: a line of unknown words would"
+        " win.")  # fmt: skip
 @cache_options
 @errors_option
 @json_option("Print one JSON object per line.")
@@ -164,30 +162,17 @@ def nbest(
 @integer("debug", 0, "1: also print each sentence; 2: also print each word.", least=0, most=2, metavar=None)
 @flag("words", "Print a table of all words instead: surprisal, entropy of the prediction, and rank, tab-separated.")
 @choice("unit", "bits nats", "With --words, the unit of surprisal and entropy.", "bits")
-@option(
-    "separator",
-    default="@@",
-    metavar="MARK",
-    help="With --words, tokens that end in MARK continue in the next token, as written by `tiedtools segment`.",
-)
+@option("separator", default="@@", metavar="MARK", help="With --words, tokens that end in MARK continue in the next"
+        " token, as written by `tiedtools segment`.")  # fmt: skip
 @flag("independent", "Reset the model's state at the start of each line.")
-@integer(
-    "batch",
-    None,
-    "Batch size: split each text into N parallel streams, each from the initial state and an empty cache, which is"
-    " faster and changes the perplexity slightly; with --independent, number of lines per batch.  [default: 1; 64 with"
-    " --independent]",
-    most=4096,
-)
+@integer("batch", None, "Batch size: split each text into N parallel streams, each from the initial state and an empty"
+         " cache, which is faster and changes the perplexity slightly; with --independent, number of lines per batch. "
+         " [default: 1; 64 with --independent]", most=4096)  # fmt: skip
 @option("average", multiple=True, metavar="WORD", help="Also print WORD's mean probability over all predictions and its"
         " proportion of the tokens, tab-separated; repeatable.")  # fmt: skip
-@option(
-    "vocabulary",
-    metavar="FILE",
-    help="Vocabulary that replaces the model's: words, one per line, alone or as written by `tiedtools vocab`. Their"
-    " vectors are composed by a model trained with `lstm --subwords`, but not --reuse plain; words with unknown"
-    " subwords are left out.",
-)
+@file_option("vocabulary", "Vocabulary that replaces the model's: words, one per line, alone or as written by"
+             " `tiedtools vocab`. Their vectors are composed by a model trained with `lstm --subwords`, but not --reuse"
+             " plain; words with unknown subwords are left out.")  # fmt: skip
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @cache_options
 @raw_options
