@@ -240,7 +240,7 @@ def atoms(atomic_unk: bool) -> set[str]:
 def from_file(path: str, words: list[str]) -> tuple[dict[str, list[str]] | None, Any]:
     """Read (dict: word -> subwords, Lexicon) from a file of segmentations; errors as in `Subwords.learn`."""
     lines = list(numbered_lines(path))
-    if morphs.is_morfessor([line for _, line in lines[:1]]):
+    if any(line.startswith("#") and "Morfessor Baseline" in line for _, line in lines[:1]):
         return None, morphs.Lexicon.of(morphs.parse(path, lines))
     name, segmentations = shown(path), {}
     for number, line in lines:

@@ -26,17 +26,15 @@ class GensimNames(Renaming):
     """
 
     instead: ClassVar = {
+        **dict.fromkeys(("fill_norms", "init_sims"), "`get_normed_vectors()`; there is nothing to prepare"),
         "add_vector": "`joined(Vectors([word], [vector]))`, which returns both",
         "add_vectors": "`joined(Vectors(words, matrix))`, which returns both",
         "evaluate_word_analogies": '`tiedtools.evaluate_analogies(vectors, "questions-words.txt")`',
         "evaluate_word_pairs": '`tiedtools.evaluate_similarity(vectors, "pairs.tsv")`',
-        "fill_norms": "`get_normed_vectors()`; there is nothing to prepare",
-        "init_sims": "`get_normed_vectors()`; there is nothing to prepare",
         "most_similar_cosmul": '`analogy("man", "king", "woman", method="mul")`',
         "save": '`write("vectors.npy")`, which `tiedtools.load` reads',
-        "vocab": "`index`, a dict: word -> row, and `counts`",
-        "wmdistance": "`to_gensim().wmdistance(...)`",
-    }
+        "vocab": "`index`, a dict: word -> row, and `counts`", "wmdistance": "`to_gensim().wmdistance(...)`",
+    }  # fmt: skip
     index_to_key = index2word = same_as("words")
     key_to_index = same_as("index")
     vectors = same_as("matrix")

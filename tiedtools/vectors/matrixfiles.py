@@ -263,7 +263,8 @@ def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: s
         imported(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()  # reports a full disk before either file is renamed
         with open_output(words_path) as words_file:
-            write_words(words_file, words)
+            mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
+            words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
 
 
 def foreign_list(path: Any, format: str) -> str | None:
@@ -278,19 +279,11 @@ def foreign_list(path: Any, format: str) -> str | None:
     return next(filter(os.path.isfile, lists), None)
 
 
-def write_words(file: BinaryIO, words: list[str]) -> None:
-    """Write a word list to a binary file."""
-    mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
-    file.write((mark + "".join(f"{word}\n" for word in words)).encode())
-
-
 def labels(path: str, words: list[str]) -> list[str]:
     """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
     if blank := sum(map(is_blank, words)):
-        log.warning(
-            f"{path}: {counted(blank, 'blank word')} written by code point, such as U+00A0; TensorBoard skips blank"
-            " lines, which would shift all later words"
-        )
+        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
+        log.warning(f"{path}: {what}; TensorBoard skips blank lines, which would shift all later words")
         words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
     return words
 
