@@ -263,8 +263,7 @@ def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: s
         imported(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()  # reports a full disk before either file is renamed
         with open_output(words_path) as words_file:
-            mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
-            words_file.write((mark + "".join(f"{word}\n" for word in words)).encode())
+            write_words(words_file, words)
 
 
 def foreign_list(path: Any, format: str) -> str | None:
@@ -277,6 +276,12 @@ def foreign_list(path: Any, format: str) -> str | None:
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
     return next(filter(os.path.isfile, lists), None)
+
+
+def write_words(file: BinaryIO, words: list[str]) -> None:
+    """Write a word list to a binary file."""
+    mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
+    file.write((mark + "".join(f"{word}\n" for word in words)).encode())
 
 
 def labels(path: str, words: list[str]) -> list[str]:
