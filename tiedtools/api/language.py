@@ -237,7 +237,7 @@ class LanguageModel(Estimator):
         A warning gives the number of words outside the vocabulary.
         """
         from tiedtools.evaluation.lexicon import lines
-        from tiedtools.evaluation.nbest import fate, rescore
+        from tiedtools.evaluation.perplexity import fate, rescore
 
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))

@@ -128,7 +128,7 @@ def nbest(
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import lines
     from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
-    from tiedtools.evaluation.nbest import fate, rescore
+    from tiedtools.evaluation.perplexity import fate, rescore
     from tiedtools.text.sources import shown
 
     if independent and not ids:

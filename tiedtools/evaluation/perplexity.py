@@ -24,6 +24,7 @@ from tiedtools.training import scoring
 
 BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
+OOV_NBEST = -5  # log10 probability of a word that cannot be scored in a hypothesis
 
 
 class Piece(NamedTuple):
@@ -99,6 +100,40 @@ def line_batches(lines: Sequence[np.ndarray], batch: int = BATCH) -> Iterator[tu
             targets[: len(lines[k]), b] = lines[k]
             ids[1 : len(lines[k]), b] = lines[k][:-1]
         yield rows, ids, targets
+
+
+def rescore(
+    model: Any, lexicon: Lexicon, hypotheses: Iterable[tuple[Any, list[str]]], batch: int = BATCH,
+    oov_logprob: float = OOV_NBEST,
+) -> Iterator[float]:  # fmt: skip
+    """Yield the base-10 log probability of each hypothesis, line end included, in order, as for n-best lists.
+
+    hypotheses  iterable of (utterance, list of words); the hypotheses of an utterance are consecutive
+
+    The hypotheses of the first utterance start from the initial state; the hypotheses of each later utterance start
+    from the state after the best hypothesis of the previous one. Out-of-vocabulary words are scored as `<unk>`. Without
+    `<unk>`, their log10 probability is `oov_logprob`, and the model does not read them.
+    """
+    state = model.start(1)
+    for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
+        best, best_score = None, -np.inf
+        while chunk := list(itertools.islice(group, batch)):
+            coded = [lexicon.codes([*words, NEWLINE]) for _, words in chunk]
+            lines = [lexicon.ids(codes) for codes in coded]
+            for codes, line, logprobs in zip(coded, lines, score_lines(model, lines, state, batch)):
+                logprob = float(logprobs.sum()) + LN10 * oov_logprob * (len(codes) - len(line))
+                if best is None or logprob > best_score:
+                    best, best_score = line, logprob
+                yield logprob / LN10
+        # The state after the last utterance is not needed, but groupby does not show which utterance is the last.
+        stream = Stream(model, state)
+        stream.score(best)
+        state = stream.state
+
+
+def fate(oov_logprob: float) -> str:
+    """Describe how `rescore` treats words that it cannot score, for Lexicon.tell_oovs."""
+    return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"
 
 
 class Lines:

@@ -83,9 +83,8 @@ def size_of(source: Any) -> tuple[int, bool]:
             info = os.stat(path)
             size = info.st_size if stat.S_ISREG(info.st_mode) else None
         if size is None:
-            raise TiedtoolsError(
-                f"{path}: not a regular file, or of unknown size, and cannot be divided among ranks; give files"
-            )
+            what = "not a regular file, or of unknown size, and cannot be divided among ranks"
+            raise TiedtoolsError(f"{path}: {what}; give files")
         with opened(path) as file:
             return size, split_compression(path)[1] is not None or file.read(6).startswith(PACKED)
     except OSError as error:

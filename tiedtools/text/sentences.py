@@ -36,9 +36,8 @@ def sources(source: Any) -> list[Any]:
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
         if " " in paths[0] and all(map(is_absent, paths)):
-            raise NotFound(
-                f"{paths[0]}: no such file; a list of strings is a list of paths: split sentences into words"
-            )
+            remedy = "a list of strings is a list of paths: split sentences into words"
+            raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]
 
@@ -95,10 +94,8 @@ class Sentences(Chunks):
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:
-            kind = type(sentences).__name__
-            raise Mistyped(
-                f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
-            ) from None
+            what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
+            raise Mistyped(f"{what}; give one of them") from None
         super().__init__(self.lines(numbered))
 
     def lines(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
