@@ -88,7 +88,7 @@ def evaluate_analogies(
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import CASES
-    from tiedtools.vectors.analogies import METHODS
+    from tiedtools.vectors.neighbors import METHODS
 
     if method is not None:
         one_of("method", method, (*METHODS, "avg"))

@@ -115,7 +115,7 @@ def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.vectors.analogies import analogies
+    from tiedtools.vectors.neighbors import analogies
 
     solve = functools.partial(analogies, top=top, method=method)
     return answers(3, "analogies", solve, lambda word, _: [(word, 1)], top=top, method=method, **options)

@@ -19,8 +19,7 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines
-from tiedtools.vectors.analogies import solve
-from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors.neighbors import Candidates, solve
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 

@@ -17,7 +17,7 @@ from tiedtools.files import modelfile
 from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import counted, refuse_missing, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
+from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
 from tiedtools.vectors.gensimnames import GensimNames
@@ -213,12 +213,12 @@ class Vectors(GensimNames):
 
         Raises KeyError for an unknown word.
         """
-        one_of("method", method, analogies.METHODS)
+        one_of("method", method, neighbors.METHODS)
         topn, restrict = limits(topn, restrict)
         for word in (a, b, c):
             self.row(word)
         answers: list[tuple[str, float]]
-        (answers,) = analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
+        (answers,) = neighbors.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
         return answers
 
     @classmethod
