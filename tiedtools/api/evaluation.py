@@ -10,7 +10,9 @@ from typing import Any
 from tiedtools.api.estimator import Estimator, Path
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.evaluation import analogysets, similarity
 from tiedtools.text.datasets import locate
+from tiedtools.vectors.neighbors import METHODS
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 
 Source = Vectors | Estimator | Path  # of word vectors
@@ -56,15 +58,13 @@ def evaluate_similarity(
     mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first for
     `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or missing sets.
     """
-    from tiedtools.evaluation.similarity import CASES, OOV, evaluate
-
-    one_of("oov", oov, OOV)
-    one_of("case", case, CASES)
+    one_of("oov", oov, similarity.OOV)
+    one_of("case", case, similarity.CASES)
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
     sources = with_reference(vectors, against)
     pairs = locate(names, folder(data))
-    results, differences = evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
+    results, differences = similarity.evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return as_answer(results, differences, against)
 
 
@@ -86,17 +86,13 @@ def evaluate_analogies(
     Returns a dict: sections, a dict for each section (section, questions, covered, correct, accuracy, low, high); and,
     if `against` is given, differences, likewise. Raises TiedtoolsError for unreadable or missing questions.
     """
-    from tiedtools.evaluation.analogysets import evaluate, read_set
-    from tiedtools.evaluation.similarity import CASES
-    from tiedtools.vectors.neighbors import METHODS
-
     if method is not None:
         one_of("method", method, (*METHODS, "avg"))
-    one_of("case", case, CASES)
+    one_of("case", case, similarity.CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
     sources = with_reference(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
-    results, differences = evaluate(sources, vectors_of, read_set(path), method, restrict, case)
+    results, differences = analogysets.evaluate(sources, vectors_of, analogysets.read_set(path), method, restrict, case)
     return as_answer(results, differences[0]["sections"] if differences else [], against)
 
 

@@ -12,7 +12,12 @@ import numpy as np
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
+from tiedtools.evaluation.continuation import most_probable, read, sampled
+from tiedtools.evaluation.lexicon import Lexicon, lines
+from tiedtools.evaluation.neuralcache import cached
+from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
 from tiedtools.files.families import LANGUAGE, Family, families
+from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.cells import CELLS
 from tiedtools.network.precedence import DROPOUT, Shorthands
@@ -23,7 +28,6 @@ from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.models.lmtrainer import LmTrainer
     from tiedtools.runs.progress import Progress
     from tiedtools.vectors.vectors import Vectors
@@ -125,8 +129,6 @@ class LanguageModel(Estimator):
     @property
     def lexicon(self) -> Lexicon:
         """A Lexicon of the model's vocabulary, which counts out-of-vocabulary words."""
-        from tiedtools.evaluation.lexicon import Lexicon
-
         return Lexicon(self.model.vocab)
 
     @property
@@ -140,8 +142,6 @@ class LanguageModel(Estimator):
         Unknown subwords are left out, as are words without known subwords. which: as for `word_vectors`.
         Raises TiedtoolsError if the model does not compose these vectors.
         """
-        from tiedtools.models.composing import compose
-
         one_of("which", which, self.sides)
         return compose(self.model, words_of(words), which)
 
@@ -154,8 +154,6 @@ class LanguageModel(Estimator):
 
         Raises TiedtoolsError if the model does not compose its output vectors.
         """
-        from tiedtools.models.composing import of_words
-
         model = copy.copy(self)
         model.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
         return model
@@ -174,8 +172,6 @@ class LanguageModel(Estimator):
 
     def scorer(self) -> Any:
         """Return the model with its cache, if it has one."""
-        from tiedtools.evaluation.neuralcache import cached
-
         return cached(self.model, *self.cache)
 
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
@@ -190,8 +186,6 @@ class LanguageModel(Estimator):
         Words outside the vocabulary are scored as `<unk>`, and `as_unk` is their number. If the vocabulary has no
         `<unk>`, they are skipped, `oovs` is their number, and a warning also gives it.
         """
-        from tiedtools.evaluation.perplexity import Totals, score_text
-
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk)
         for part in self.raw(text):
@@ -236,9 +230,6 @@ class LanguageModel(Estimator):
 
         A warning gives the number of words outside the vocabulary.
         """
-        from tiedtools.evaluation.lexicon import lines
-        from tiedtools.evaluation.perplexity import fate, rescore
-
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         hypotheses = ((None, words) for text in self.raw(sentences, unit="line") for _, words in lines(text))
@@ -269,8 +260,6 @@ class LanguageModel(Estimator):
 
         context  words since the beginning of the sentence, as a list, or as a string with blanks between them
         """
-        from tiedtools.evaluation.continuation import most_probable, read
-
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
         ids = lexicon.ids(lexicon.codes(self.split(context)))
         model = self.scorer()
@@ -290,8 +279,6 @@ class LanguageModel(Estimator):
         no_unk            never generate `<unk>`
         seed              random seed; the same seed gives the same text
         """
-        from tiedtools.evaluation.continuation import sampled
-
         limits = checked("sentences", sentences, int | None, COUNT), checked("words", words, int | None, COUNT)
         temperature = checked("temperature", temperature, float, Range(0))
         choice = dict(seed=checked("seed", seed, int, Range(0)), top_k=checked("top_k", top_k, int | None, COUNT))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked, documented
+from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
 from tiedtools.network.precedence import Shorthands
 from tiedtools.text.sentences import sources
@@ -95,8 +96,6 @@ class Translator(Estimator):
 
         A Translation has `text`, `logprob` (base 10; per symbol if `normalize`), `source`, `target`, and `weights`.
         """
-        from tiedtools.evaluation.lexicon import lines
-
         limits = checked("beam", beam, int, Range(1, 1000)), checked("max_length", max_length, int, COUNT)
         search = dict(zip(("beam", "max_length"), limits), banned=1 if no_unk else None)
         lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
@@ -113,7 +112,6 @@ class Translator(Estimator):
 
         Raises TiedtoolsError if the numbers of sentences differ.
         """
-        from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
         read = lambda side: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line")))

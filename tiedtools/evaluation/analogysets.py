@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.evaluation.similarity import Z, find_row
@@ -165,6 +164,8 @@ def compare(analogy_set: AnalogySet, answered: Answered, first: Answered) -> lis
 
 def mcnemar(gained: int, lost: int) -> float:
     """Return the two-sided p-value of McNemar's exact test from the questions that only one file answers correctly."""
+    from scipy.special import bdtr  # imported here because SciPy loads slowly
+
     return min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
