@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
 from tiedtools.base.aliases import Renaming, translated
@@ -19,9 +19,7 @@ from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
 Callback = Callable[[dict[str, Any]], object]

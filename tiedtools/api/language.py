@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,24 +14,22 @@ from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
 from tiedtools.evaluation.lexicon import Lexicon, lines
+from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
+from tiedtools.evaluation.surprisal import UNITS, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.cells import CELLS
 from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.runs.progress import Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
-
-if TYPE_CHECKING:
-    from tiedtools.models.lmtrainer import LmTrainer
-    from tiedtools.runs.progress import Progress
-    from tiedtools.vectors.vectors import Vectors
-
+from tiedtools.vectors.vectors import Vectors
 
 BATCH, COUNT = Range(1, 4096), Range(1)
 
@@ -82,7 +80,7 @@ class LanguageModel(Estimator):
     def trainer(
         self, source: Any, valid: Any = None, test: Any = None, read_vocab: Path | None = None,
         no_memory_check: bool = False, **outputs: Any
-    ) -> LmTrainer:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         continuation, run_files = files(outputs, LmContinuation)
         if continuation.init_from:
@@ -94,8 +92,7 @@ class LanguageModel(Estimator):
         valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        trainer: LmTrainer = self.Trainer(config, training, sources(source), run_files, **reading)
-        return trainer
+        return self.Trainer(config, training, sources(source), run_files, **reading)
 
     def fit(
         self, source: Any, valid: Any = None, test: Any = None, *, progress: bool | Progress | None = None,
@@ -213,8 +210,6 @@ class LanguageModel(Estimator):
 
         >>> pandas.DataFrame(model.surprisal("test.txt"))
         """
-        from tiedtools.evaluation.surprisal import UNITS, surprisals
-
         one_of("unit", unit, UNITS)
         options = independent, checked("batch", batch, int | None, BATCH), unit, separator
         for part in self.raw(text):
@@ -246,8 +241,6 @@ class LanguageModel(Estimator):
         Returns a dict for each paradigm, and for their mean if there are several: paradigm, pairs, ties, unknown (pairs
         with unknown words, which are not compared), accuracy, low, high, accuracy_unknown.
         """
-        from tiedtools.evaluation.minimalpairs import compare, read_pairs
-
         paths = [pairs] if is_path(pairs) else list(pairs)
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))

@@ -13,12 +13,12 @@ from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
 from tiedtools.network.precedence import Shorthands
+from tiedtools.runs.progress import Progress
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.models.translation.interpreter import Interpreter, Translation
-    from tiedtools.runs.progress import Progress
 
 BATCH, COUNT = Range(1, 4096), Range(1)
 

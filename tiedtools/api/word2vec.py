@@ -11,13 +11,14 @@ from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import Config, Resampling, configure, written
+from tiedtools.runs.progress import Progress
+from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
+from tiedtools.vectors import runs
+from tiedtools.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tiedtools.api.runs import Runs
-    from tiedtools.runs.progress import Progress
-    from tiedtools.runs.trainer import Trainer
-    from tiedtools.vectors.vectors import Vectors
 
 
 @documented(Config, Reading, threads=None)
@@ -114,8 +115,7 @@ class Word2Vec(Estimator):
     def runs(self) -> Runs:
         """The Runs of several models trained by `fit(..., runs=N)`. Raises TiedtoolsError for a single model."""
         from tiedtools.api.runs import Runs
-        from tiedtools.vectors.runs import Runs as SavedRuns
 
-        if not isinstance(self.model, SavedRuns):
+        if not isinstance(self.model, runs.Runs):
             raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
         return Runs.of(self.model)
