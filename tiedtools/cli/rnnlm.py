@@ -1,5 +1,6 @@
 """`tiedtools rnnlm`: train and test Mikolov's RNN language model."""
 
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -87,8 +88,6 @@ def command(ctx: click.Context, **options: Any) -> None:
     the same command with --resume to continue from the last checkpoint. With --threads 1, a resumed run writes the
     same bytes as an uninterrupted one.
     """
-    import pathlib
-
     texts, path = [*options["texts"], *options["train"]], options["rnnlm"]
     as_rnnlm = path is not None and "output" not in explicit(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
