@@ -7,8 +7,7 @@ import pytest
 
 from tiedtools.files import modelfile
 from tiedtools.text import morphs
-from tiedtools.vectors.check import Check
-from tiedtools.vectors.kinds import kind_of
+from tiedtools.vectors.check import Check, kind_of
 
 TEXT = "the cat sat on the mat .\nthe dog lay on the log .\na cow ate the old grass .\n" * 30
 

@@ -111,7 +111,7 @@ def words(
     Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
     length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
     """
-    from tiedtools.evaluation.components import word_map
+    from tiedtools.evaluation.comparison import word_map
     from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 

@@ -142,7 +142,7 @@ def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: A
     components: file, number, and proportion of variance retained, tab-separated.
     """
     from tiedtools.evaluation import pictures
-    from tiedtools.evaluation.components import SHARES, components_for, retained_variance
+    from tiedtools.evaluation.comparison import SHARES, components_for, retained_variance
     from tiedtools.vectors.vectors import Vectors
 
     results = []

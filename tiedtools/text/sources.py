@@ -14,9 +14,8 @@ from typing import Any, BinaryIO
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files import digests
-from tiedtools.text import remote
 from tiedtools.text.parts import Part, lines_before
-from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences
+from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences, is_url, open_url, url_size
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
@@ -55,7 +54,7 @@ def refuse_missing(paths: Any) -> None:
     """Raise TiedtoolsError if an input file does not exist, before the first file is read."""
     for path in set(paths) - {"-"}:
         try:
-            remote.size(path) if remote.is_url(path) else os.stat(path)
+            url_size(path) if is_url(path) else os.stat(path)
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -90,8 +89,8 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
     source = sys.stdin.buffer if path == "-" else path
     opened = contextlib.nullcontext()
     try:
-        if isinstance(path, Part) or remote.is_url(path):
-            source = opened = path.open() if isinstance(path, Part) else remote.open_url(path)
+        if isinstance(path, Part) or is_url(path):
+            source = opened = path.open() if isinstance(path, Part) else open_url(path)
         # A Part of a plain file may begin like a compressed file.
         file = source if isinstance(path, Part) else xopen(source, "rb", threads=0)
     except ImportError as error:
