@@ -191,7 +191,7 @@ def count(
     unk      without a `vocab`, word 1 of the table, even if it does not occur
     threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
     more     whether more text follows, as for `blocks`
-    marks    documents.Marks that record where documents begin, or None
+    marks    encoding.Marks that record where documents begin, or None
 
     Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
