@@ -24,7 +24,7 @@ from tiedtools.text.encoding import EncodedText, Marks, encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
-from tiedtools.vectors.kmeans import spherical_kmeans
+from tiedtools.vectors.edit import spherical_kmeans
 from tiedtools.vectors.vectors import trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()
