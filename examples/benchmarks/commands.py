@@ -347,12 +347,7 @@ def w2v(text, words, threads, runs, variants, against, whole, as_json, min_count
 @count("threads", 1, "Training threads of each rank.", most=1024)
 @runs_option
 @option("exchange-words", type=Finite(1), metavar="N", help="As in `tiedtools w2v`.  [default: as there]")
-@option(
-    "exchange-precision",
-    type=click.Choice(["float32", "bfloat16"]),
-    default="float32",
-    help="Precision of the changes that are exchanged.",
-)
+@choice("exchange-precision", "float32 bfloat16", "Precision of the changes that are exchanged.", "float32")
 @option(
     "delay", type=Finite(0, 10**6), default=0, metavar="MS", help="Minimum duration of an exchange in milliseconds."
 )

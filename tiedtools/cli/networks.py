@@ -80,7 +80,7 @@ NMT_LAYOUT = {
         text_option("valid-source", "Validation text for model selection and learning-rate decay; repeatable.",
                     multiple=True),
         text_option("valid-target", "Its translation; repeatable.", multiple=True),
-        "errors tokenize field target_field",
+        "errors tokenize phrases field target_field",
     ],
     "Vocabulary": [BitextReading],
     "Model": [*PRESET, TranslationConfig],

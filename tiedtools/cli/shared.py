@@ -11,12 +11,15 @@ from tiedtools.runs.settings import Files
 from tiedtools.vectors.formats import FORMATS
 
 (errors_option,) = options_of(Reading, "errors")
-AS_TRAINED = (
-    "Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the training"
-    " text of MODEL]"
-)
-field_option, tokenize_option = options_of(Reading, "field", "tokenize", tokenize=dict(help=AS_TRAINED))
-raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
+field_option, tokenize_option, phrases_option = options_of(
+    Reading, "field", "tokenize", "phrases",
+    tokenize=dict(help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already. "
+                  " [default: as the training text of MODEL]"),
+    phrases=dict(help="Join the phrases in LIST, as `--phrases` does in training; none: join no phrases.  [default: as"
+                 " in the training text of MODEL]"),
+)  # fmt: skip
+split_options = together(tokenize_option, phrases_option, errors_option)  # for texts that a trained model reads
+raw_options = together(field_option, split_options)
 (seed_option,) = options_of(Computation, "seed")
 
 VECTOR_FORMATS = click.Choice(list(FORMATS))
@@ -61,7 +64,7 @@ LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
     "valid_share min_count max_vocab",
     LmReading,
     read_vocab_option,
-    "save_vocab errors tokenize field",
+    "save_vocab errors tokenize phrases field",
 ]
 debug_option = integer("debug", 2, "Verbosity. 0: quiet; 1: one line per epoch; 2: progress.", least=0, metavar=None)
 RUN_FILES = [Files, flag("no-memory-check", "Train even if memory looks insufficient.")]
