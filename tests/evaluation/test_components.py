@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.components import components_for, plane, retained_variance, word_map
+from tiedtools.evaluation.comparison import components_for, plane, retained_variance, word_map
 from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
 

@@ -23,7 +23,7 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, library, printa
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import uncertainty
-from tiedtools.evaluation.components import PROJECTIONS, word_map
+from tiedtools.evaluation.comparison import PROJECTIONS, word_map
 from tiedtools.files.output import open_output
 from tiedtools.text.sources import is_path
 from tiedtools.vectors.counts import default_min_count

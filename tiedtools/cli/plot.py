@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, case_option, data_option, option, reading_options
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import Decorator, choice, integer, option
+from tiedtools.cli.shared import case_option, data_option, reading_options
+from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
@@ -42,12 +44,8 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 @plot_command("curves", "Plot the learning curves of training runs.", reads="logs")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @output_option
-@option(
-    "y",
-    multiple=True,
-    type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
-    help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
-)
+@option("y", multiple=True, type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
+        help="Metric to plot; repeatable.  [default: the first of these that all logs contain]")  # fmt: skip
 @choice("x", "epoch seconds", "Horizontal axis.", "epoch")
 def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
@@ -115,7 +113,7 @@ def words(
     Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
     length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
     """
-    from tiedtools.evaluation.components import word_map
+    from tiedtools.evaluation.comparison import word_map
     from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
@@ -134,14 +132,8 @@ def words(
 
 @plot_command("similarity", "Plot cosine similarity against human scores.")
 @click.argument("path", metavar="VECTORS")
-@option(
-    "set",
-    "name",
-    required=True,
-    metavar="NAME|PATH",
-    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score`"
-    " lines.",
-)
+@option("set", "name", required=True, metavar="NAME|PATH", help="simlex, men, rw, verb143, mturk771, simverb,"
+        " ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.")  # fmt: skip
 @output_option
 @data_option
 @case_option
@@ -156,7 +148,6 @@ def similarity(
     `tiedtools eval-sim`.
     """
     from tiedtools.evaluation import similarity
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors
 
     ((name, path),) = locate([name], data).items()
