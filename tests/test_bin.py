@@ -115,13 +115,10 @@ class TestEnvironment:
         assert call(checkout / "bin/test", TIEDTOOLS_VENV="").returncode == 0
         assert len(self.logged(checkout)) == 2
 
-    @pytest.mark.parametrize(
-        "answers, message",
-        [
-            ('case "$*" in *version_info*) exit 1 ;; esac', "test: no Python 3.10 to 3.14 among "),
-            ('case "$*" in *ensurepip*) exit 1 ;; esac', "has no venv or ensurepip; on Debian and Ubuntu: apt install"),
-        ],
-    )
+    @pytest.mark.parametrize("answers, message", [
+        ('case "$*" in *version_info*) exit 1 ;; esac', "test: no Python 3.10 to 3.14 among "),
+        ('case "$*" in *ensurepip*) exit 1 ;; esac', "has no venv or ensurepip; on Debian and Ubuntu: apt install"),
+    ])  # fmt: skip
     def test_no_suitable_python(self, checkout, answers, message):
         python = write_script(checkout / "other/python", answers + "\n")
         result = call(checkout / "bin/test", PYTHON=python, TIEDTOOLS_VENV=checkout / "new")

@@ -138,45 +138,42 @@ def test_rei_table(run_recipe):
 INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias --augment .65"]
 
 
-@pytest.mark.parametrize(
-    "script, before, models",
-    [
-        ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {options}" for options in INAN]),
-        (
-            "gulordava-table2.sh",
-            [200, 20],
-            [
-                f"gulordava-wiki-600-300 --hidden 200 --size {emb} {tying}"
-                for emb in (20, 200)
-                for tying in ("", "--tie", "--tie-linear")
-                if (emb, tying) != (20, "--tie")
-            ],
-        ),
-        (
-            "assylbekov-table2.sh",
-            ["chars-small"],
-            [f"assylbekov-chars-small --reuse {reuse}" for reuse in ("plain", "none", "emb", "cnn,hw1,hw2", "all")],
-        ),
-        (
-            "assylbekov-table2.sh",
-            ["syllables-medium"],
-            [
-                f"assylbekov-syllables-medium --reuse {reuse}"
-                for reuse in ("plain", "none --lr .5", "emb", "hw1,hw2 --lr .5", "all")
-            ],
-        ),
-        (
-            "press-wolf-table5.sh",
-            [],
-            ["press-wolf-large", "press-wolf-large --tie", "gal-large", "gal-large --tie --weight-decay 0"],
-        ),
-        (
-            "press-wolf-table6.sh",
-            [],
-            [f"press-wolf-small {s}" for s in ("", "--tie", "--projection .154", "--tie --projection .154")],
-        ),
-    ],
-)
+@pytest.mark.parametrize("script, before, models", [
+    ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {options}" for options in INAN]),
+    (
+        "gulordava-table2.sh",
+        [200, 20],
+        [
+            f"gulordava-wiki-600-300 --hidden 200 --size {emb} {tying}"
+            for emb in (20, 200)
+            for tying in ("", "--tie", "--tie-linear")
+            if (emb, tying) != (20, "--tie")
+        ],
+    ),
+    (
+        "assylbekov-table2.sh",
+        ["chars-small"],
+        [f"assylbekov-chars-small --reuse {reuse}" for reuse in ("plain", "none", "emb", "cnn,hw1,hw2", "all")],
+    ),
+    (
+        "assylbekov-table2.sh",
+        ["syllables-medium"],
+        [
+            f"assylbekov-syllables-medium --reuse {reuse}"
+            for reuse in ("plain", "none --lr .5", "emb", "hw1,hw2 --lr .5", "all")
+        ],
+    ),
+    (
+        "press-wolf-table5.sh",
+        [],
+        ["press-wolf-large", "press-wolf-large --tie", "gal-large", "gal-large --tie --weight-decay 0"],
+    ),
+    (
+        "press-wolf-table6.sh",
+        [],
+        [f"press-wolf-small {s}" for s in ("", "--tie", "--projection .154", "--tie --projection .154")],
+    ),
+])  # fmt: skip
 def test_rows_of_language_model_tables(run_recipe, script, before, models):
     table, calls = run_recipe(script, *before, *TEXTS, "out dir", "--epochs", 1)
     runs = [call for call in calls if call[0] == "lstm"]

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools as tt
 from tiedtools.cli.lm import lstm as lstm_command
@@ -116,20 +117,11 @@ def test_next_words_are_those_of_predict(tmp_path, run, models, kind):
 
 
 @both
-@pytest.mark.parametrize(
-    "limits, options",
-    [
-        (dict(sentences=3), ["--lines", 3]),
-        (dict(words=9, seed=5), ["--words", 9, "--seed", 5]),
-        (
-            dict(sentences=2, prompt="the cat", temperature=0.5),
-            ["--lines", 2, "--prompt", "the cat", "--temperature", 0.5],
-        ),
-        (dict(top_k=2, no_unk=True, words=20), ["--top-k", 2, "--no-unk", "--words", 20]),
-        ({}, []),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("limits, options", [
+    (dict(sentences=3), ["--lines", 3]), (dict(words=9, seed=5), ["--words", 9, "--seed", 5]),
+    (dict(sentences=2, prompt="the cat", temperature=0.5), ["--lines", 2, "--prompt", "the cat", "--temperature", 0.5]),
+    (dict(top_k=2, no_unk=True, words=20), ["--top-k", 2, "--no-unk", "--words", 20]), ({}, []),
+], ids=str)  # fmt: skip
 def test_text_is_that_of_generate(tmp_path, run, models, kind, limits, options):
     models[kind].save(tmp_path / "model")
     printed = run("generate", tmp_path / "model", *options).stdout_bytes.decode()
@@ -213,10 +205,8 @@ def test_a_preset_and_its_vocabulary():
 def test_wrong_models_are_refused(tmp_path):
     tt.Word2Vec(size=4, epochs=1, min_count=1).fit(SENTENCES).save(tmp_path / "vectors.npz")
     assert isinstance(tt.load(tmp_path / "vectors.npz"), tt.Word2Vec)
-    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
-        tt.LanguageModel().perplexity(SENTENCES)
-    with pytest.raises(tt.TiedtoolsError, match="a sentence is a list of words, not str"):
-        tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"]))
+    refused(lambda: tt.LanguageModel().perplexity(SENTENCES), "not trained; call `fit` first")
+    refused(lambda: tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"])), "a sentence is a list of words, not str")
 
 
 def test_public_names():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools as tt
 
@@ -38,15 +39,13 @@ def test_wrong_arguments_of_fit():
         output=[True, io.BytesIO()], write=["both"], resume=["yes"], checkpoint_minutes=[math.nan], classes=[-1, 2.5],
         on_epoch=[3], on_timer=[3], progress=["bar"], timer_seconds=[math.nan, "1"],
     )  # fmt: skip
-    with pytest.raises(tt.Contradiction, match="unknown setting `outptu`; did you mean `output`"):
-        tt.Word2Vec(**SMALL).fit(SENTENCES, outptu="x")
+    refused(lambda: tt.Word2Vec(**SMALL).fit(SENTENCES, outptu="x"), "unknown setting `outptu`;", kind=tt.Contradiction)
 
 
 def test_a_closed_file():
     file = io.StringIO("the cat\n")
     file.close()
-    with pytest.raises(tt.TiedtoolsError, match="file: is closed; give an open file"):
-        tt.Word2Vec(**SMALL).fit(file)
+    refused(lambda: tt.Word2Vec(**SMALL).fit(file), "file: is closed; give an open file")
 
 
 def test_several_validation_and_test_texts(tmp_path):
@@ -85,13 +84,11 @@ def test_a_callback_cannot_change_the_history():
 
 def test_wrong_queries(vectors):
     for query in 3, None, b"king", [("king", 1.0)], np.ones(2), [np.ones((1, 3))]:
-        with pytest.raises(tt.TiedtoolsError, match="expected a word or a vector of 3 numbers, found "):
-            vectors.most_similar(query)
+        refused(lambda: vectors.most_similar(query), "expected a word or a vector of 3 numbers, found ")
     assert_refused(functools.partial(vectors.most_similar, "king"), topn=[-1, 2.5], restrict=[0])
     assert_refused(functools.partial(vectors.analogy, "king", "man", "queen"), topn=[None], method=["sub"])
     assert_refused(functools.partial(vectors.write, "x"), format=["word2vec"])
-    with pytest.raises(tt.TiedtoolsError, match="expected gensim KeyedVectors, .* found dict"):
-        tt.Vectors.from_gensim({"king": [1]})
+    refused(lambda: tt.Vectors.from_gensim({"king": [1]}), "expected gensim KeyedVectors, ", " found dict")
 
 
 def test_queries_at_the_limits(vectors):
@@ -112,8 +109,7 @@ def test_wrong_arguments_of_language_models(lm):
         cache=[-1, 9.5], cache_theta=[math.nan], cache_lambda=[1],
     )  # fmt: skip
     assert_refused(lm.word_vectors, which=["input"])
-    with pytest.raises(tt.TiedtoolsError, match="is empty; give a text"):
-        lm.perplexity([])
+    refused(lambda: lm.perplexity([]), "is empty; give a text")
 
 
 def test_wrong_arguments_of_evaluations(tmp_path, vectors):
@@ -129,8 +125,7 @@ def test_wrong_arguments_of_evaluations(tmp_path, vectors):
         (lambda: similarity(against=3), "found int"),
         (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
     ):
-        with pytest.raises(tt.TiedtoolsError, match=problem):
-            wrong()
+        refused(lambda: wrong(), problem)
 
 
 def test_a_single_similarity_set_needs_no_list(tmp_path, vectors):

@@ -5,6 +5,7 @@ import dataclasses
 import pickle
 
 import pytest
+from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.processor import available_cores
@@ -139,21 +140,14 @@ def test_all_settings_survive(tmp_path, kind, settings):
     assert flat(tt.load(tmp_path / "model", threads=3)) == expected | {"threads": 3}
 
 
-@pytest.mark.parametrize(
-    "command, settings",
-    [
-        (
-            "w2v -min-count 2 -max-vocab 9 -size 6 -iter 1 -threads 1",
-            dict(min_count=2, max_vocab=9, epochs=1, threads=1),
-        ),
-        ("lstm -min-count 3 --size 6 --epochs 1 --lr 3 --valid-share .3", dict(min_count=3, lr=3.0, valid_share=0.3)),
-        ("lm --cell gru --size 6 --epochs 1 --decay 3 --errors replace", dict(decay=3.0, errors="replace", cell="gru")),
-        ("rnnlm -hidden 6 -max-iter 2 -min-count 2 -alpha .2", dict(epochs=2, min_count=2, lr=0.2, hidden=6)),
-        ("rnnlm -hidden 6 --one-iter -min-count 2", dict(epochs=1, valid_share=0, min_count=2)),
-        ("nmt --source text --target text --size 6 --hidden 6 --epochs 1 --no-bleu", dict(bleu=False, epochs=1)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("command, settings", [
+    ("w2v -min-count 2 -max-vocab 9 -size 6 -iter 1 -threads 1", dict(min_count=2, max_vocab=9, epochs=1, threads=1)),
+    ("lstm -min-count 3 --size 6 --epochs 1 --lr 3 --valid-share .3", dict(min_count=3, lr=3.0, valid_share=0.3)),
+    ("lm --cell gru --size 6 --epochs 1 --decay 3 --errors replace", dict(decay=3.0, errors="replace", cell="gru")),
+    ("rnnlm -hidden 6 -max-iter 2 -min-count 2 -alpha .2", dict(epochs=2, min_count=2, lr=0.2, hidden=6)),
+    ("rnnlm -hidden 6 --one-iter -min-count 2", dict(epochs=1, valid_share=0, min_count=2)),
+    ("nmt --source text --target text --size 6 --hidden 6 --epochs 1 --no-bleu", dict(bleu=False, epochs=1)),
+], ids=str)  # fmt: skip
 def test_models_of_commands_keep_their_settings(tmp_path, monkeypatch, run, command, settings):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text(TEXT)
@@ -179,15 +173,12 @@ def test_fit_says_that_it_replaces_a_trained_model(tmp_path, messages, kind):
     assert told not in messages()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [3, [1], {"min_count": -1}, {"min_count": "x"}, {"threads": "x"}, {"unheard_of": 1}, {"size": []}],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [
+    3, [1], {"min_count": -1}, {"min_count": "x"}, {"threads": "x"}, {"unheard_of": 1}, {"size": []},
+], ids=str)  # fmt: skip
 def test_wrong_settings_in_a_file_are_reported(tmp_path, settings):
     fitted(make("w2v", size=4, epochs=1, min_count=1)).save(tmp_path / "model")
     header, words, arrays = modelfile.load(str(tmp_path / "model"))
     with open(tmp_path / "model", "wb") as file:
         modelfile.save(file, "word2vec", header["config"], words, arrays, settings)
-    with pytest.raises(tt.TiedtoolsError, match="model: not a tiedtools model, or corrupt"):
-        tt.load(tmp_path / "model")
+    refused(lambda: tt.load(tmp_path / "model"), "model: not a tiedtools model, or corrupt")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction
 
 SOURCE = [["a", "b"], ["b"], ["c", "a", "b"], ["c"]] * 6
 TARGET = [["x", "y"], ["y"], ["z", "x", "y"], ["z"]] * 6
@@ -52,17 +53,10 @@ def test_save_and_load(model, tmp_path):
 
 
 def test_mistakes(model):
-    with pytest.raises(Contradiction, match="unknown setting `sise`"):
-        tiedtools.Translator(sise=3)
-    with pytest.raises(Contradiction, match="`tie='both'` is not one of none"):
-        tiedtools.Translator(tie="both")
-    with pytest.raises(Contradiction, match="`optimizer=asgd` averages the parameters of one session: omit `sessions`"):
-        tiedtools.Translator(optimizer="asgd", sessions=2)
-    with pytest.raises(Contradiction, match="beam=0"):
-        model.translations(SOURCE, beam=0)
-    with pytest.raises(TiedtoolsError, match="target: has 1 lines, fewer than source"):
-        model.score(SOURCE, TARGET[:1])
-    with pytest.raises(TiedtoolsError, match="call `fit` first"):
-        tiedtools.Translator().translate(SOURCE)
-    with pytest.raises(Contradiction, match="`which='source'`"):
-        tiedtools.LanguageModel().word_vectors("source")
+    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
+    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
+    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
+    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
+    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)

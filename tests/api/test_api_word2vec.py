@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import refused
 from w2vcase import TYINGS
 
 import tiedtools as tt
@@ -30,20 +31,15 @@ def model():
     return tt.Word2Vec(**SMALL).fit(SENTENCES)
 
 
-@pytest.mark.parametrize(
-    "settings, options",
-    [
-        ({}, []),
-        (dict(architecture="skipgram", tying="signs"), ["-cbow", 0, "--tie-signs"]),
-        (dict(tying="linear"), ["--tie-linear"]),
-        (dict(tying="signs", negated=0.4, shift=-1.0), ["--tie-signs", "--negated", 0.4, "--shift", -1]),
-        (dict(tying="signs", fit_pmi=False), ["--tie-signs", "--no-fit-pmi"]),
-        (NEW, "--fit-pmi --cbow-sum --ns-exponent -1 --min-alpha .001 --fixed-window".split()),
-        (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
-        (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings, options", [
+    ({}, []), (dict(architecture="skipgram", tying="signs"), ["-cbow", 0, "--tie-signs"]),
+    (dict(tying="linear"), ["--tie-linear"]),
+    (dict(tying="signs", negated=0.4, shift=-1.0), ["--tie-signs", "--negated", 0.4, "--shift", -1]),
+    (dict(tying="signs", fit_pmi=False), ["--tie-signs", "--no-fit-pmi"]),
+    (NEW, "--fit-pmi --cbow-sum --ns-exponent -1 --min-alpha .001 --fixed-window".split()),
+    (dict(tying="tied", lr=0.01, negative=3, sample=0.0), ["--tie", "--lr", 0.01, "-negative", 3, "-sample", 0]),
+    (dict(hs=True, negative=0, seed=4), ["-hs", 1, "-negative", 0, "--seed", 4]),
+], ids=str)  # fmt: skip
 def test_the_command_line_writes_the_same_bytes(tmp_path, run, settings, options):
     """Also the model file."""
     text, ours, theirs = tmp_path / "text", tmp_path / "ours", tmp_path / "theirs"
@@ -184,10 +180,8 @@ def test_without_a_model(tmp_path):
     with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
         _ = tt.Word2Vec().vectors
     (tmp_path / "text").write_text("a b\n")
-    with pytest.raises(tt.TiedtoolsError, match="neither a word2vec header"):
-        tt.load(tmp_path / "text")
-    with pytest.raises(tt.TiedtoolsError, match="No such file"):
-        tt.Word2Vec().fit(tmp_path / "none")
+    refused(lambda: tt.load(tmp_path / "text"), "neither a word2vec header")
+    refused(lambda: tt.Word2Vec().fit(tmp_path / "none"), "No such file")
 
 
 def test_checkpoints_from_python(tmp_path):

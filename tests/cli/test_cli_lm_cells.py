@@ -78,15 +78,10 @@ def test_presets(run, text):
     assert "changed: --depth 1 --size 8 --hidden 8" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "options, named",
-    [
-        ([], "tied, 6,8"),
-        (["--no-tie"], "untied, 6,8"),
-        (["--tie-linear"], "tied+L, 6,8"),
-        (["--subwords", "chars", "--highways", 1], "chars, reuse all, L, 6,8"),
-    ],
-)
+@pytest.mark.parametrize("options, named", [
+    ([], "tied, 6,8"), (["--no-tie"], "untied, 6,8"), (["--tie-linear"], "tied+L, 6,8"),
+    (["--subwords", "chars", "--highways", 1], "chars, reuse all, L, 6,8"),
+])  # fmt: skip
 def test_tying_of_a_preset_is_overridden(run, text, options, named):
     """Composed embeddings are tied by --reuse, so --subwords also replaces --tie of a preset."""
     small = *SMALL, "--layer-widths", "6,8", "--epochs", 1, "--debug", 2, "-output", "v.txt"
@@ -95,21 +90,18 @@ def test_tying_of_a_preset_is_overridden(run, text, options, named):
     assert run("rerun", "v.txt.run.json").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (["--cell", "rhn", "--depth", 0], "'--depth': 0 is not in the range 1<=x<=10."),
-        (["--cell", "rhn", "--depth", 11], "'--depth': 11 is not in the range 1<=x<=10."),
-        (["--depth", 2], "--depth describes recurrent highway networks: set --cell rhn"),
-        (["--cell", "gru", "--transform-bias", -1], "--transform-bias describes recurrent highway networks"),
-        (["--cell", "rhn", "--forget-bias", 1], "--cell rhn has neither: set it to 0"),
-        (["--cell", "rhn", "--preset", "day"], "--cell rhn has no --drop-weights: set it to 0"),
-        (["--preset", "day", "--tie", "--subwords", "chars"], "for --subwords, set --reuse"),
-        (["--no-tie", "--tie-linear"], "--tie and --tie-linear are mutually exclusive"),
-        (["--cell", "elman"], "'elman' is not one of 'lstm', 'gru', 'rhn'."),
-        (["--cell", "lstm", "--preset", "rhn-ptb"], "--depth describes recurrent highway networks: set --cell rhn"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    (["--cell", "rhn", "--depth", 0], "'--depth': 0 is not in the range 1<=x<=10."),
+    (["--cell", "rhn", "--depth", 11], "'--depth': 11 is not in the range 1<=x<=10."),
+    (["--depth", 2], "--depth describes recurrent highway networks: set --cell rhn"),
+    (["--cell", "gru", "--transform-bias", -1], "--transform-bias describes recurrent highway networks"),
+    (["--cell", "rhn", "--forget-bias", 1], "--cell rhn has neither: set it to 0"),
+    (["--cell", "rhn", "--preset", "day"], "--cell rhn has no --drop-weights: set it to 0"),
+    (["--preset", "day", "--tie", "--subwords", "chars"], "for --subwords, set --reuse"),
+    (["--no-tie", "--tie-linear"], "--tie and --tie-linear are mutually exclusive"),
+    (["--cell", "elman"], "'elman' is not one of 'lstm', 'gru', 'rhn'."),
+    (["--cell", "lstm", "--preset", "rhn-ptb"], "--depth describes recurrent highway networks: set --cell rhn"),
+])  # fmt: skip
 def test_mistakes_are_one_line(run, text, options, message):
     result = run("lm", *options, "text")
     assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1

@@ -156,19 +156,13 @@ def test_a_translation_model_is_no_language_model(run, model):
     assert result.exit_code == 1 and "is a translation model, not a language model" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "options, status, message",
-    [
-        (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
-        (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
-        (["--force", "-"], 2, "standard input can be read only once"),
-        (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"),
-        (["--align", "m.npz"], 2, "m.npz"),
-        (["--align", "-"], 2, "--align cannot be standard output"),
-        (["missing"], 1, "missing: cannot be read"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, status, message", [
+    (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
+    (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
+    (["--force", "-"], 2, "standard input can be read only once"),
+    (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"), (["--align", "m.npz"], 2, "m.npz"),
+    (["--align", "-"], 2, "--align cannot be standard output"), (["missing"], 1, "missing: cannot be read"),
+], ids=str)  # fmt: skip
 def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("die katze\n")

@@ -84,33 +84,15 @@ def test_text_sources_give_the_same_vectors(run, corpus, tmp_path, source):
     assert result.stdout_bytes == expected and len(expected) > 200
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["-cbow", 0],
-        ["--tie"],
-        ["-cbow", 0, "--tie"],
-        ["--tie-signs"],
-        ["-cbow", 0, "--tie-signs", "--negated", 0.2],
-        ["-cbow", 0, "--tie-linear", "--init-linear", "orthogonal"],
-        ["--tie-linear", "--init-linear", "uniform", "--lr-linear", 0.001],
-        ["--shift", -1],
-        ["--fit-pmi"],
-        ["--ns-exponent", 1],
-        ["--cbow-sum"],
-        ["--min-alpha", 0.01],
-        ["--min-lr", 0.02],
-        ["--fixed-window"],
-        ["-hs", 1, "-negative", 0],
-        ["-hs", 1, "-cbow", 0],
-        ["--cbow-grad", "exact", "-alpha", 0.1],
-        ["--skip-input", "--init-range", 0.1],
-        ["--allow-input", "--tie"],
-        ["-sample", 0, "-window", 1, "-negative", 1],
-        ["--seed", 7],
-    ],
-    ids=lambda o: " ".join(map(str, o)),
-)
+@pytest.mark.parametrize("options", [
+    ["-cbow", 0], ["--tie"], ["-cbow", 0, "--tie"], ["--tie-signs"], ["-cbow", 0, "--tie-signs", "--negated", 0.2],
+    ["-cbow", 0, "--tie-linear", "--init-linear", "orthogonal"],
+    ["--tie-linear", "--init-linear", "uniform", "--lr-linear", 0.001], ["--shift", -1], ["--fit-pmi"],
+    ["--ns-exponent", 1], ["--cbow-sum"], ["--min-alpha", 0.01], ["--min-lr", 0.02], ["--fixed-window"],
+    ["-hs", 1, "-negative", 0], ["-hs", 1, "-cbow", 0], ["--cbow-grad", "exact", "-alpha", 0.1],
+    ["--skip-input", "--init-range", 0.1], ["--allow-input", "--tie"], ["-sample", 0, "-window", 1, "-negative", 1],
+    ["--seed", 7],
+], ids=lambda o: ' '.join(map(str, o)))  # fmt: skip
 def test_options_change_the_result_reproducibly(run, corpus, options):
     args = ["w2v", "-threads", 1, "-size", 6, "-iter", 2, corpus]
     first, second, plain = run(*args, *options), run(*args, *options), run(*args)
@@ -140,16 +122,10 @@ def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
     assert "fast bfloat16" not in run("w2v", "--exact", *given).stderr
 
 
-@pytest.mark.parametrize(
-    "options, which",
-    [
-        (["-cbow", 0], "in"),
-        ([], "in"),
-        (["-cbow", 0, "--tie-linear"], "sum"),
-        (["--tie-linear"], "in"),
-        (["-cbow", 0, "--tie-linear", "--write", "in"], "in"),
-    ],
-)
+@pytest.mark.parametrize("options, which", [
+    (["-cbow", 0], "in"), ([], "in"), (["-cbow", 0, "--tie-linear"], "sum"), (["--tie-linear"], "in"),
+    (["-cbow", 0, "--tie-linear", "--write", "in"], "in"),
+])  # fmt: skip
 def test_default_of_write(run, corpus, options, which):
     given = ["-size", 4, "-threads", 1, *options]
     written = run("w2v", *given, corpus).stdout_bytes
@@ -216,10 +192,9 @@ def test_errors_are_one_line(run, corpus, args, status, message):
     assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
 
 
-@pytest.mark.parametrize(
-    "data, message",
-    [(b"", "no words"), (b"rare words\n", "no word"), (b"a\x00b" * 99, ":1: a zero"), (b"ok\n\xff\n", ":2: invalid")],
-)
+@pytest.mark.parametrize("data, message", [
+    (b"", "no words"), (b"rare words\n", "no word"), (b"a\x00b" * 99, ":1: a zero"), (b"ok\n\xff\n", ":2: invalid"),
+])  # fmt: skip
 def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     path, out = tmp_path / "text", tmp_path / "out"
     path.write_bytes(data)

@@ -20,22 +20,15 @@ def completed(line):
     return result.stdout.split()
 
 
-@pytest.mark.parametrize(
-    "line, expected",
-    [
-        ("tiedtools eval", ["plain,eval-analogy", "plain,eval-sim"]),
-        ("tiedtools plot s", ["plain,similarity", "plain,speed"]),
-        ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-signs", "plain,--tie-linear"]),
-        ("tiedtools w2v -si", ["plain,-size"]),
-        ("tiedtools w2v --write s", ["plain,sum"]),
-        ("tiedtools lstm --preset zaremba-s", ["plain,zaremba-small"]),
-        ("tiedtools lm --preset rhn", ["plain,rhn-ptb"]),
-        ("tiedtools data get wikitext2-v", ["plain,wikitext2-valid"]),
-        ("tiedtools w2v corp", ["file,corp"]),
-        ("tiedtools w2v -output ve", ["file,ve"]),
-        ("tiedtools w2v --no-such", []),
-    ],
-)
+@pytest.mark.parametrize("line, expected", [
+    ("tiedtools eval", ["plain,eval-analogy", "plain,eval-sim"]),
+    ("tiedtools plot s", ["plain,similarity", "plain,speed"]),
+    ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-signs", "plain,--tie-linear"]),
+    ("tiedtools w2v -si", ["plain,-size"]), ("tiedtools w2v --write s", ["plain,sum"]),
+    ("tiedtools lstm --preset zaremba-s", ["plain,zaremba-small"]), ("tiedtools lm --preset rhn", ["plain,rhn-ptb"]),
+    ("tiedtools data get wikitext2-v", ["plain,wikitext2-valid"]), ("tiedtools w2v corp", ["file,corp"]),
+    ("tiedtools w2v -output ve", ["file,ve"]), ("tiedtools w2v --no-such", []),
+])  # fmt: skip
 def test_completions(line, expected):
     assert completed(line) == expected
 

@@ -30,36 +30,22 @@ def test_options_of_awd_lstm_reach_the_configuration():
     assert not configured(*arguments, *flags, "--no-random-steps")[0].random_steps
 
 
-@pytest.mark.parametrize(
-    "options, lr",
-    [
-        ([], 20.0),
-        (["--optimizer", "nt-asgd"], 20.0),
-        (["--optimizer", "adam"], 0.001),
-        (["--optimizer", "adadelta"], 1.0),
-        (["--optimizer", "adam", "--lr", 0.01], 0.01),
-        (["--preset", "zaremba-small", "--optimizer", "adam"], 0.001),
-        (["--preset", "zaremba-small", "--optimizer", "sgd"], 1.0),
-        (["--preset", "awd-ptb"], 30.0),
-        (["--preset", "awd-ptb", "--optimizer", "adam"], 0.001),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, lr", [
+    ([], 20.0), (["--optimizer", "nt-asgd"], 20.0), (["--optimizer", "adam"], 0.001),
+    (["--optimizer", "adadelta"], 1.0), (["--optimizer", "adam", "--lr", 0.01], 0.01),
+    (["--preset", "zaremba-small", "--optimizer", "adam"], 0.001),
+    (["--preset", "zaremba-small", "--optimizer", "sgd"], 1.0), (["--preset", "awd-ptb"], 30.0),
+    (["--preset", "awd-ptb", "--optimizer", "adam"], 0.001),
+], ids=str)  # fmt: skip
 def test_the_default_learning_rate_depends_on_the_optimizer(options, lr):
     assert configured(*options)[1].lr == lr
 
 
-@pytest.mark.parametrize(
-    "options, schedule",
-    [
-        (["--optimizer", "nt-asgd"], "constant"),
-        (["--optimizer", "asgd", "--preset", "zaremba-small"], "constant"),
-        (["--optimizer", "asgd", "--schedule", "plateau"], "plateau"),
-        (["--optimizer", "adam", "--preset", "zaremba-small"], "decay"),
-        (["--optimizer", "adam"], "plateau"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, schedule", [
+    (["--optimizer", "nt-asgd"], "constant"), (["--optimizer", "asgd", "--preset", "zaremba-small"], "constant"),
+    (["--optimizer", "asgd", "--schedule", "plateau"], "plateau"),
+    (["--optimizer", "adam", "--preset", "zaremba-small"], "decay"), (["--optimizer", "adam"], "plateau"),
+], ids=str)  # fmt: skip
 def test_averaging_implies_a_constant_learning_rate(options, schedule):
     assert configured(*options)[1].schedule == schedule
 
@@ -70,41 +56,32 @@ def test_a_preset_with_other_widths():
     assert configured("--preset", "awd-wt2", "--subwords", "morphs")[0].reuse == "all"
 
 
-@pytest.mark.parametrize(
-    "options, told",
-    [
-        (["--nonmono", 3], {"nonmono": "without --optimizer nt-asgd"}),
-        (["--nonmono", 3, "--average-after", 9, "--optimizer", "nt-asgd"], {}),
-        (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
-        (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
-        (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
-        (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}),
-        (["--decay", 2, "--min-gain", 0.5], {}),
-        (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
-        (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, told", [
+    (["--nonmono", 3], {"nonmono": "without --optimizer nt-asgd"}),
+    (["--nonmono", 3, "--average-after", 9, "--optimizer", "nt-asgd"], {}),
+    (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
+    (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
+    (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
+    (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}), (["--decay", 2, "--min-gain", 0.5], {}),
+    (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
+    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
+], ids=str)  # fmt: skip
 def test_options_without_effect(options, told):
     ctx = context("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ("--layer-widths 9,8 --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
-        ("--preset awd-ptb --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
-        ("--layer-widths 9,,8", "--layer-widths 9,,8 must be numbers of units, 1 to 100,000, separated by commas"),
-        ("--tie --layer-widths 9,8", "equal size, not 200 and 8; make --size and --hidden equal"),
-        ("--optimizer asgd --sessions 2", "omit --sessions, or choose another --optimizer"),
-        ("--optimizer nt-asgd --unit-embeddings", "choose another --optimizer"),
-        ("--dropout-kind locked --drop-state .1", "set --dropout-kind variational or gal"),
-        ("--mc-samples 2", "it needs --dropout-kind variational, gal, or locked"),
-        ("--lr-weight-decay -1", "--lr-weight-decay"),
-        ("--drop-weights 1", "--drop-weights"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ("--layer-widths 9,8 --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
+    ("--preset awd-ptb --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
+    ("--layer-widths 9,,8", "--layer-widths 9,,8 must be numbers of units, 1 to 100,000, separated by commas"),
+    ("--tie --layer-widths 9,8", "equal size, not 200 and 8; make --size and --hidden equal"),
+    ("--optimizer asgd --sessions 2", "omit --sessions, or choose another --optimizer"),
+    ("--optimizer nt-asgd --unit-embeddings", "choose another --optimizer"),
+    ("--dropout-kind locked --drop-state .1", "set --dropout-kind variational or gal"),
+    ("--mc-samples 2", "it needs --dropout-kind variational, gal, or locked"),
+    ("--lr-weight-decay -1", "--lr-weight-decay"), ("--drop-weights 1", "--drop-weights"),
+])  # fmt: skip
 def test_contradictions_are_one_line(run, options, message):
     result = run("lstm", *options.split(), "/nonexistent/text")
     assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1, result.stderr

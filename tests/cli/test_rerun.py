@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.version import __version__
 from tiedtools.files import digests
 from tiedtools.files import manifest as manifests
@@ -189,8 +189,7 @@ def test_a_corrupt_manifest_is_a_one_line_error(here, name, value):
     manifest = {**dict.fromkeys(FORM), "tiedtools": "0", "argv": [], "directory": "/", "threads": 1}
     manifest |= {"inputs": [], "outputs": [], "options": {}, "settings": {}, "environment": {}}
     assert manifests.loads(json.dumps(manifest), "m") == manifest
-    with pytest.raises(TiedtoolsError, match=rf"^m: not a run manifest, or corrupt \(no {name}\)"):
-        manifests.loads(json.dumps({**manifest, name: value}), "m")
+    refused(lambda: manifests.loads(json.dumps({**manifest, name: value}), "m"), "m: not a run manifest, or corrupt")
 
 
 def test_which_outputs_have_manifests(run, here):
@@ -213,16 +212,13 @@ def test_which_outputs_have_manifests(run, here):
     )
 
 
-@pytest.mark.parametrize(
-    "line, beside, options",
-    [
-        ("w2v --save-model m c.txt -output v", "v", ["save-model", "output"]),
-        ("w2v --save-model m c.txt -output -", "m", ["save-model", "output"]),
-        ("rnnlm -hidden 4 -max-iter 2 -rnnlm m -train c.txt", "m", ["rnnlm"]),
-        ("rnnlm -hidden 4 -max-iter 2 -rnnlm m -train c.txt -output v", "v", ["output", "rnnlm"]),
-        ("rnnlm -hidden 4 -max-iter 2 -rnnlm r -train c.txt --save-model m", "m", ["save-model", "rnnlm"]),
-    ],
-)
+@pytest.mark.parametrize("line, beside, options", [
+    ("w2v --save-model m c.txt -output v", "v", ["save-model", "output"]),
+    ("w2v --save-model m c.txt -output -", "m", ["save-model", "output"]),
+    ("rnnlm -hidden 4 -max-iter 2 -rnnlm m -train c.txt", "m", ["rnnlm"]),
+    ("rnnlm -hidden 4 -max-iter 2 -rnnlm m -train c.txt -output v", "v", ["output", "rnnlm"]),
+    ("rnnlm -hidden 4 -max-iter 2 -rnnlm r -train c.txt --save-model m", "m", ["save-model", "rnnlm"]),
+])  # fmt: skip
 def test_a_run_has_one_manifest_next_to_its_vectors_or_model(run, here, line, beside, options):
     for name in re.findall(r"(?:--save-model|-rnnlm) (\w)", line):
         (here / f"{name}.run.json").write_text("that of an earlier run")

@@ -126,22 +126,18 @@ def test_compressed_files(run, tmp_path):
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"a b@@ c\n"
 
 
-@pytest.mark.parametrize(
-    "options, problem",
-    [
-        ([], "choose one of --morphs, --syllables, and --chars; --load implies --morphs"),
-        (["--morphs", "--chars"], "choose one of"),
-        (["--load", "text", "--chars"], "choose one of"),
-        (["--syllables", "--save", "x"], "--save requires --morphs, without --load"),
-        (["--load", "text", "--save", "x"], "--save requires --morphs, without --load"),
-        (["--chars", "--seed", 1], "--seed requires --morphs, without --load"),
-        (["--morphs", "--language", "de"], "--language requires --syllables"),
-        (["--chars", "--types", "--separator", "@"], "--separator cannot be used with --types"),
-        (["--load", "-", "-"], "standard input can be read only once"),
-        (["--chars", "-output", "text"], "text: is used as both input and output"),
-        (["--morphs", "--save", "-"], "-: is used as both input and output, or for two outputs"),
-    ],
-)
+@pytest.mark.parametrize("options, problem", [
+    ([], "choose one of --morphs, --syllables, and --chars; --load implies --morphs"),
+    (["--morphs", "--chars"], "choose one of"), (["--load", "text", "--chars"], "choose one of"),
+    (["--syllables", "--save", "x"], "--save requires --morphs, without --load"),
+    (["--load", "text", "--save", "x"], "--save requires --morphs, without --load"),
+    (["--chars", "--seed", 1], "--seed requires --morphs, without --load"),
+    (["--morphs", "--language", "de"], "--language requires --syllables"),
+    (["--chars", "--types", "--separator", "@"], "--separator cannot be used with --types"),
+    (["--load", "-", "-"], "standard input can be read only once"),
+    (["--chars", "-output", "text"], "text: is used as both input and output"),
+    (["--morphs", "--save", "-"], "-: is used as both input and output, or for two outputs"),
+])  # fmt: skip
 def test_contradictory_options(run, text, monkeypatch, options, problem):
     monkeypatch.chdir(text.parent)
     result = run("segment", *options, *["text"] * ("-" not in options[1:]))

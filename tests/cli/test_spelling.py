@@ -7,20 +7,17 @@ from tiedtools.cli import cli
 from tiedtools.cli.spelling import spelled
 
 
-@pytest.mark.parametrize(
-    "command, message, expected",
-    [
-        ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
-        ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
-        ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
-        ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
-        ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
-        ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
-        ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),
-        ("check", "read it with `errors='replace'`", "read it with --errors replace"),
-        ("analogy", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`"),
-    ],
-)
+@pytest.mark.parametrize("command, message, expected", [
+    ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
+    ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
+    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
+    ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
+    ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
+    ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
+    ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),
+    ("check", "read it with `errors='replace'`", "read it with --errors replace"),
+    ("analogy", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`"),
+])  # fmt: skip
 def test_settings_are_spelled_as_options_of_the_command(command, message, expected):
     assert spelled(message, cli.get_command(click.Context(cli), command)) == expected
 

@@ -41,27 +41,14 @@ def test_usage_errors_name_the_command_and_its_help(run, line, message):
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message + "\n")
 
 
-@pytest.mark.parametrize(
-    "line, meant",
-    [
-        ("w2v --vector-size 5", "--size"),
-        ("w2v --vector_size=5", "--size"),
-        ("w2v -dim 5", "--size"),
-        ("w2v -minCount 5", "--min-count"),
-        ("w2v --min_count 5", "--min-count"),
-        ("w2v -ws 5", "--window"),
-        ("w2v -t 1e-4", "--sample"),
-        ("w2v --sg 1", "--cbow 0"),
-        ("w2v --workers 4", "--threads"),
-        ("rnnlm -workers 4", "--threads"),
-        ("lstm -iter 5", "--epochs"),
-        ("lstm --tied", "--tie"),
-        ("lstm --emsize 5", "--size"),
-        ("lstm --bptt 35", "--steps"),
-        ("nn --topn 5", "--top"),
-        ("ppl m --independant", "--independent"),
-    ],
-)
+@pytest.mark.parametrize("line, meant", [
+    ("w2v --vector-size 5", "--size"), ("w2v --vector_size=5", "--size"), ("w2v -dim 5", "--size"),
+    ("w2v -minCount 5", "--min-count"), ("w2v --min_count 5", "--min-count"), ("w2v -ws 5", "--window"),
+    ("w2v -t 1e-4", "--sample"), ("w2v --sg 1", "--cbow 0"), ("w2v --workers 4", "--threads"),
+    ("rnnlm -workers 4", "--threads"), ("lstm -iter 5", "--epochs"), ("lstm --tied", "--tie"),
+    ("lstm --emsize 5", "--size"), ("lstm --bptt 35", "--steps"), ("nn --topn 5", "--top"),
+    ("ppl m --independant", "--independent"),
+])  # fmt: skip
 def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, meant):
     option = line.split()[-2 if line.split()[-1][0].isdigit() else -1].partition("=")[0]
     where = f"tiedtools {line.split()[0]}"
@@ -145,25 +132,19 @@ def test_training_commands_share_option_names_and_accept_the_original_ones(comma
         assert name == earlier or f"| `--{name}` | `-{earlier}` |" in page or f"| `--{earlier}` | `-{name}` |" in page
 
 
-@pytest.mark.parametrize(
-    "line, meant",
-    [
-        ("rnnlm -hiden 5", "-hidden"),
-        ("w2v -hss 1", "-hs"),
-        ("lstm -epohcs 3", "-epochs"),
-        ("ppl m -indepedent", "-independent"),
-    ],
-)
+@pytest.mark.parametrize("line, meant", [
+    ("rnnlm -hiden 5", "-hidden"), ("w2v -hss 1", "-hs"), ("lstm -epohcs 3", "-epochs"),
+    ("ppl m -indepedent", "-independent"),
+])  # fmt: skip
 def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line, meant):
     result = run(*line.split())
     assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
     assert meant in result.stderr
 
 
-@pytest.mark.parametrize(
-    "line, binary",
-    [("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True)],
-)
+@pytest.mark.parametrize("line, binary", [
+    ("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True),
+])  # fmt: skip
 def test_binary_of_rnnlm_is_a_flag_that_accepts_the_values_of_word2vec(line, binary):
     given = parsing.context("rnnlm", *line.split()).params
     assert (given["binary"], given["texts"]) == (binary, ("t",))

@@ -202,16 +202,13 @@ def test_similar_documents(run, saved):
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ([], "give a sentence"),
-        (["--line", 8, "--sample", 7], "standard input: has 7 lines; give a longer text, or lower --line\n"),
-        (["--line", 7, "--sample", 8], "standard input: has 7 lines; give a longer text, or lower --sample\n"),
-        (["--line", 8, "--sample", 8], "give a longer text, or lower --line and --sample\n"),
-        (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ([], "give a sentence"),
+    (["--line", 8, "--sample", 7], "standard input: has 7 lines; give a longer text, or lower --line\n"),
+    (["--line", 7, "--sample", 8], "standard input: has 7 lines; give a longer text, or lower --sample\n"),
+    (["--line", 8, "--sample", 8], "give a longer text, or lower --line and --sample\n"),
+    (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
+])  # fmt: skip
 def test_similar_errors(run, saved, options, message):
     result = run("similar", saved(rnnlm(**PAPER)), *options, input="".join(f"{line}\n" for line in SIMILAR).encode())
     assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""

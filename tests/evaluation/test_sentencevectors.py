@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools as tt
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction
 
 RNG = np.random.default_rng(3)
 WORDS = ["</s>", "a", "b", "c", "d", "é"]
@@ -58,10 +59,8 @@ def test_against_the_equations(a):
 
 
 def test_errors():
-    with pytest.raises(TiedtoolsError, match="fit"):
-        tt.SentenceVectors(VECTORS, A).transform(TEXT)
-    with pytest.raises(Contradiction):
-        tt.SentenceVectors(VECTORS, 0)
+    refused(lambda: tt.SentenceVectors(VECTORS, A).transform(TEXT), "fit")
+    refused(lambda: tt.SentenceVectors(VECTORS, 0), kind=Contradiction)
 
 
 def test_docvec(run, tmp_path, vectors, text):

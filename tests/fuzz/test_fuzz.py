@@ -39,18 +39,12 @@ def refuse(message):
     return read
 
 
-@pytest.mark.parametrize(
-    "read, problem",
-    [
-        (lambda *_: None, None),
-        (refuse("{}:3: is odd; correct the line"), "a line that the file does not have"),
-        (refuse("{}:2: is odd; correct the line"), None),
-        (refuse("is odd; correct it"), "does not begin with the file's name"),
-        (fail, "of another kind"),
-        (wrong, "wrong content"),
-        (warn, "warning: of something"),
-    ],
-)
+@pytest.mark.parametrize("read, problem", [
+    (lambda *_: None, None), (refuse("{}:3: is odd; correct the line"), "a line that the file does not have"),
+    (refuse("{}:2: is odd; correct the line"), None),
+    (refuse("is odd; correct it"), "does not begin with the file's name"), (fail, "of another kind"),
+    (wrong, "wrong content"), (warn, "warning: of something"),
+])  # fmt: skip
 def test_judge(tmp_path, read, problem):
     found, was_read = fuzz.judge(read, tmp_path / "f", {"f": b""}, random.Random(1), "text-plain")
     assert found is None if problem is None else problem in found

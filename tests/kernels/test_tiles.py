@@ -119,16 +119,11 @@ def test_aligned(size, dtype, width):
         assert all(row.ctypes.data % 64 == 0 for row in matrix)
 
 
-@pytest.mark.parametrize(
-    "features, shape",
-    [
-        (dict(avx512f=True, avx2=True, sse2=True), (64, 4, 4, 5)),
-        (dict(avx512f=False, avx2=True, sse2=True), (32, 2, 3, 4)),
-        (dict(avx512f=False, avx2=False, sse2=True), (16, 2, 3, 4)),
-        (dict(neon=True), (16, 4, 4, 5)),
-        ({}, (16, 4, 4, 5)),
-    ],
-)
+@pytest.mark.parametrize("features, shape", [
+    (dict(avx512f=True, avx2=True, sse2=True), (64, 4, 4, 5)),
+    (dict(avx512f=False, avx2=True, sse2=True), (32, 2, 3, 4)),
+    (dict(avx512f=False, avx2=False, sse2=True), (16, 2, 3, 4)), (dict(neon=True), (16, 4, 4, 5)), ({}, (16, 4, 4, 5)),
+])  # fmt: skip
 def test_vector_shape(features, shape):
     assert vector_shape(features) == shape
     vector, columns, wide, tall = shape

@@ -8,6 +8,7 @@ import lmcase
 import numpy as np
 import pytest
 import rnnlmcase
+from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
@@ -55,10 +56,7 @@ def test_input_and_output_vectors_are_read_from_a_model_file(make, tmp_path):
         assert vectors.words == expected.words
         np.testing.assert_array_equal(vectors.matrix, expected.matrix)
     if getattr(model.config, "tying", None) == "signs":
-        with pytest.raises(
-            TiedtoolsError, match=f"^{path}: its input and output vectors differ only in signs.*; read {path}:in$"
-        ):
-            Vectors.read(f"{path}:sum")
+        refused(lambda: Vectors.read(f"{path}:sum"), f"{path}: its input and output vectors", f"; read {path}:in")
     elif not getattr(model.config, "hs", False) and getattr(model.config, "hidden", 0) != 17:
         np.testing.assert_allclose(
             Vectors.read(f"{path}:sum").matrix, model.vectors("sum").matrix, rtol=1e-5, atol=1e-6
@@ -83,10 +81,7 @@ def test_commands_accept_the_suffix(run, tmp_path):
 def test_missing_or_invalid_vectors_are_rejected(tmp_path):
     path = saved(word2vec(hs=True, negative=0), tmp_path)
     assert Vectors.read(f"{path}:in").dim == 7
-    with pytest.raises(
-        TiedtoolsError, match="^.*model.npz: has no output vectors because it uses hierarchical softmax; read .*:in"
-    ):
-        Vectors.read(f"{path}:out")
+    refused(lambda: Vectors.read(f"{path}:out"), "model.npz: has no output vectors because it uses hierarchical", ":in")
     faulty = (
         dict(values=np.ones(6)),
         dict(word_out=np.ones((3, 2))),
@@ -102,12 +97,10 @@ def test_missing_or_invalid_vectors_are_rejected(tmp_path):
     for proj in np.ones((2, 3)), np.ones((2, 2), int), np.ones(2):
         with open(path, "wb") as file:
             modelfile.save(file, "word2vec", {}, ["a", "b", "c"], dict(emb_in=np.ones((3, 2)), proj=proj))
-        with pytest.raises(TiedtoolsError, match="cannot be added"):
-            Vectors.read(f"{path}:sum")
+        refused(lambda: Vectors.read(f"{path}:sum"), "cannot be added")
     (tmp_path / "folder.npz").mkdir()
     for name, reason in ("none", "No such file"), ("folder", "Is a directory"):
-        with pytest.raises(TiedtoolsError, match=f"{name}.npz: cannot be read: {reason}"):
-            Vectors.read(tmp_path / f"{name}.npz:out")
+        refused(lambda: Vectors.read(tmp_path / f"{name}.npz:out"), f"{name}.npz: cannot be read: {reason}")
 
 
 def test_models_are_recognized_by_content(tmp_path):
@@ -143,12 +136,10 @@ def test_file_names_that_end_like_a_suffix(tmp_path):
     other.write(tmp_path / "v:in")
     assert Vectors.read(tmp_path / "v:in").words == ["a"]
     for name in ("m:in", "none.npz:in"):
-        with pytest.raises(TiedtoolsError, match="would be read as a model file"):
-            other.write(tmp_path / name)
+        refused(lambda: other.write(tmp_path / name), "would be read as a model file")
     os.rename(tmp_path / "v:in", tmp_path / "m:out")
     assert Vectors.read(f"{path}:out").words == ["a"]
-    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/m:out: is not a model file, so :sum does not apply; "):
-        Vectors.read(tmp_path / "m:out:sum")
+    refused(lambda: Vectors.read(tmp_path / "m:out:sum"), f"{tmp_path}/m:out: is not a model file, so :sum does not")
 
 
 def test_piped_and_compressed_models_are_rejected(run, tmp_path):
@@ -166,10 +157,7 @@ def test_piped_and_compressed_models_are_rejected(run, tmp_path):
     for data in (b"PK\x03\x04", b"version: 10\n"):
         end = os.open(tmp_path / "pipe", os.O_RDWR)
         os.write(end, data)
-        with pytest.raises(
-            TiedtoolsError, match="pipe: a model cannot be read from a pipe; give the name of a regular file"
-        ):
-            load_language_model(tmp_path / "pipe")
+        refused(lambda: load_language_model(tmp_path / "pipe"), "pipe: a model cannot be read from a pipe; give the")
         os.close(end)
 
 

@@ -7,6 +7,7 @@ import pytest
 from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
 from lmcase import assert_close, grads, train, values, window
 from lmcase import model as lstm
+from refusals import refused
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
@@ -148,5 +149,4 @@ def test_dropped_states_are_carried():
 
 @pytest.mark.parametrize("options", [dict(depth=2), dict(transform_bias=-2.0), dict(cell="gru", depth=1)])
 def test_settings_of_rhn_only(options):
-    with pytest.raises(Contradiction, match="describes recurrent highway networks: set `cell=rhn`"):
-        LstmConfig(**options)
+    refused(lambda: LstmConfig(**options), "describes recurrent highway networks: set `cell=rhn`", kind=Contradiction)

@@ -30,10 +30,9 @@ def test_dropout_rate_and_scale(drop):
         assert abs(rate - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
 
 
-@pytest.mark.parametrize(
-    "same, shape",
-    [((), (T, B, n)), (("steps",), (1, B, n)), (("steps", "sequences"), (1, 1, n)), (("sequences",), (T, 1, n))],
-)
+@pytest.mark.parametrize("same, shape", [
+    ((), (T, B, n)), (("steps",), (1, B, n)), (("steps", "sequences"), (1, 1, n)), (("sequences",), (T, 1, n)),
+])  # fmt: skip
 def test_masks_are_shared_only_along_the_given_axes(same, shape):
     drawn = mask(same=same)
     assert drawn.shape == shape

@@ -7,8 +7,8 @@ import threading
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.jit import jit
 from tiedtools.network import threads
@@ -81,8 +81,7 @@ def test_failure_to_start_a_thread(monkeypatch):
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(TiedtoolsError, match="could start only 3 of 5 threads; lower `threads`"):
-        Team(5)(lambda worker: None)
+    refused(lambda: Team(5)(lambda worker: None), "could start only 3 of 5 threads; lower `threads`")
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()

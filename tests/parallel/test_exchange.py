@@ -86,11 +86,9 @@ def exchanged(size, change, everything=True, half=False, **options):
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    "options",
-    [{}, dict(hs=True), dict(tying="tied"), dict(tying="linear"), dict(hs=True, negative=0)],
-    ids=["untied", "hs", "tied", "linear", "hs-alone"],
-)
+@pytest.mark.parametrize("options", [
+    {}, dict(hs=True), dict(tying="tied"), dict(tying="linear"), dict(hs=True, negative=0),
+], ids=['untied', 'hs', 'tied', 'linear', 'hs-alone'])  # fmt: skip
 def test_all_parameters_become_equal_and_one_ranks_change_is_kept(options, half, monkeypatch):
     monkeypatch.setattr(exchanges, "BLOCK", 16)
     start = model(**options).arrays

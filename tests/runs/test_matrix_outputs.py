@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.vectors.vectors import Vectors, trained_format
@@ -49,8 +50,7 @@ def test_names_that_are_no_vectors_are_refused(run, tmp_path):
     assert [trained_format(name) for name in (None, "-", "v.dat", "v.npy", "v.tsv")] == [*["text"] * 3, "npy", "tsv"]
     assert trained_format("v.dat", binary=True) == "binary"
     for name in "v.npz", "folder/", str(tmp_path):
-        with pytest.raises(Contradiction):
-            trained_format(name)
+        refused(lambda: trained_format(name), kind=Contradiction)
     (tmp_path / "t").write_text(TEXT)
     result = run("w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)
     assert result.exit_code == 2 and "would be read as .npy" in result.stderr

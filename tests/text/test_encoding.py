@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.text import tokenize
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import WordTable, count
@@ -91,17 +91,11 @@ def test_hash_collisions_are_resolved():
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
 
 
-@pytest.mark.parametrize(
-    "data, expected",
-    [
-        (b"a b\nc", ["a", "b", "</s>", "c"]),
-        (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
-        (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]),
-        (b"a </s> b", ["a", "</s>", "b"]),
-        (b"\xef\xbb\xbfa b", ["a", "b"]),
-        ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
-    ],
-)
+@pytest.mark.parametrize("data, expected", [
+    (b"a b\nc", ["a", "b", "</s>", "c"]), (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
+    (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]), (b"a </s> b", ["a", "</s>", "b"]),
+    (b"\xef\xbb\xbfa b", ["a", "b"]), ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
+])  # fmt: skip
 def test_line_ends_and_spaces(tmp_path, data, expected):
     path = tmp_path / "text"
     path.write_bytes(data)
@@ -134,8 +128,7 @@ def test_compressed(tmp_path, monkeypatch, suffix, pack):
     path.write_bytes(pack(data))
     assert words_of(encode([str(path)])) == list(tokens_of(data))
     path.write_bytes(pack(data)[:-20])
-    with pytest.raises(TiedtoolsError, match=f"text{suffix}: cannot be read"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), f"text{suffix}: cannot be read")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pack(data))))
     assert words_of(encode(["-"])) == list(tokens_of(data))
 
@@ -180,8 +173,7 @@ def test_a_truncated_id_file_is_reported(tmp_path):
     path.write_bytes(b"a b a\n")
     encoded = encode([str(path)])
     encoded.file.truncate(6)
-    with pytest.raises(TiedtoolsError, match="cannot be read: the temporary file of token ids is truncated"):
-        encoded.ids
+    refused(lambda: encoded.ids, "cannot be read: the temporary file of token ids is truncated")
 
 
 def test_threads_read_concurrently(tmp_path):
@@ -275,8 +267,7 @@ def test_invalid_utf8_errors_name_file_and_line(tmp_path, monkeypatch, block, vo
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
     path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
-    with pytest.raises(TiedtoolsError, match=r"text:3: invalid UTF-8 byte 0xe9; .*`iconv -f CP1252"):
-        encode([str(good), str(path)], vocab=vocab)
+    refused(lambda: encode([str(good), str(path)], vocab=vocab), "text:3: invalid UTF-8 byte", "`iconv -f CP1252")
     assert "caf\ufffd" in words_of(encode([str(path)], errors="replace"))
     assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
 
@@ -284,26 +275,22 @@ def test_invalid_utf8_errors_name_file_and_line(tmp_path, monkeypatch, block, vo
 def test_utf8_sequences_must_not_span_words(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"a\xc3 \xa9b\n")
-    with pytest.raises(TiedtoolsError, match=r"text:1: invalid UTF-8 byte 0xc3"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), "text:1: invalid UTF-8 byte 0xc3")
 
 
 def test_binary_files_are_rejected(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"\x7fELF x\nab\x00cd e\n")
-    with pytest.raises(TiedtoolsError, match=r"text:2: a zero byte; .*`iconv -f UTF-16"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), "text:2: a zero byte; ", "`iconv -f UTF-16")
     path.write_bytes(b"x" * (sources.LONGEST_WORD + 10 + sources.BLOCK))
-    with pytest.raises(TiedtoolsError, match="plain text"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), "plain text")
 
 
 @pytest.mark.parametrize("data, min_count", [(b"", 1), (b"\n\n \n", 1), (b"a b c\n", 5)])
 def test_nothing_to_train_on(tmp_path, data, min_count):
     path = tmp_path / "text"
     path.write_bytes(data)
-    with pytest.raises(TiedtoolsError, match="text: no word"):
-        encode([str(path)], min_count=min_count)
+    refused(lambda: encode([str(path)], min_count=min_count), "text: no word")
 
 
 @pytest.mark.parametrize("size", [2, 3, 50])
@@ -323,8 +310,7 @@ def test_given_vocabulary(tmp_path):
     encoded = encode([str(path)], vocab=vocab)
     assert words_of(encoded) == ["a", "b", "a", "</s>", "b", "</s>"]
     assert encoded.vocab is vocab and encoded.tokens_read == 8
-    with pytest.raises(TiedtoolsError, match="no word of the vocabulary"):
-        encode([str(path)], vocab=Vocab(["</s>", "z"], np.array([7, 6])))
+    refused(lambda: encode([str(path)], vocab=Vocab(["</s>", "z"], np.array([7, 6]))), "no word of the vocabulary")
 
 
 def test_vocab_file_round_trip(tmp_path):
@@ -361,22 +347,18 @@ def test_vocab_file_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999"],
-)
+@pytest.mark.parametrize("line", [
+    b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999",
+])  # fmt: skip
 def test_invalid_vocab_files_are_rejected(tmp_path, line):
     path = tmp_path / "vocab"
     path.write_bytes(b"</s> 1\n" + line + b"\n")
-    with pytest.raises(TiedtoolsError, match="vocab:2: "):
-        Vocab.read(str(path))
+    refused(lambda: Vocab.read(str(path)), "vocab:2: ")
     for empty in b"", b"\n \n":
         path.write_bytes(empty)
-        with pytest.raises(TiedtoolsError, match="vocab: is empty; give a vocabulary file"):
-            Vocab.read(str(path))
+        refused(lambda: Vocab.read(str(path)), "vocab: is empty; give a vocabulary file")
     path.write_bytes(b"a 1\nb 2\na 3\n")
-    with pytest.raises(TiedtoolsError, match="vocab:3: duplicate word 'a'"):
-        Vocab.read(str(path))
+    refused(lambda: Vocab.read(str(path)), "vocab:3: duplicate word 'a'")
 
 
 def test_count_without_ids(tmp_path):

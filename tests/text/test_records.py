@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+from refusals import refused
 
 import tiedtools
 from tiedtools import TiedtoolsError
@@ -49,25 +50,19 @@ def test_dotted_paths_and_names_with_dots():
     assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "text, position",
-    [
-        (as_json("ab") + "\n" + as_json([None]), ":4: record 3: 'text' is null"),
-        (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
-        (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object; .* 'text.b'"),
-        (as_json(["a", ["b"]]), ":2: record 2: 'text' is a list"),
-        (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; it has 'txt'"),
-        (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"),
-        ('[{"text": "a"}]', ":1: record 1: a list"),
-        (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
-        (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),
-        ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"),
-        ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, but 2 columns"),
-        ('id,text\n1,"a', ":2: record 1: not CSV"),
-        ("id\ttext\n1\ta\n2\n", ":3: record 2: 1 cells, but 2 columns"),
-        ("", ":1: no column 'text'"),
-    ],
-)
+@pytest.mark.parametrize("text, position", [
+    (as_json("ab") + "\n" + as_json([None]), ":4: record 3: 'text' is null"),
+    (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
+    (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object; .* 'text.b'"),
+    (as_json(["a", ["b"]]), ":2: record 2: 'text' is a list"),
+    (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; it has 'txt'"),
+    (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"), ('[{"text": "a"}]', ":1: record 1: a list"),
+    (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
+    (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),
+    ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"),
+    ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, but 2 columns"), ('id,text\n1,"a', ":2: record 1: not CSV"),
+    ("id\ttext\n1\ta\n2\n", ":3: record 2: 1 cells, but 2 columns"), ("", ":1: no column 'text'"),
+])  # fmt: skip
 def test_errors_name_the_record(text, position):
     with pytest.raises(TiedtoolsError, match=f"^file{position}") as raised:
         read(text)
@@ -96,7 +91,5 @@ def test_parts_of_json_lines_are_divided_and_csv_is_not(tmp_path):
     path = str(tmp_path / "a.jsonl")
     size = len(as_json("a"))
     assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
-    with pytest.raises(TiedtoolsError, match="a.jsonl:3: record 1: no field"):
-        list(records(Part(path, 2 * size, 4 * size), "txt"))
-    with pytest.raises(TiedtoolsError, match="cannot be divided"):
-        list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text"))
+    refused(lambda: list(records(Part(path, 2 * size, 4 * size), "txt")), "a.jsonl:3: record 1: no field")
+    refused(lambda: list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text")), "cannot be divided")

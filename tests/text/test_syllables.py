@@ -4,8 +4,9 @@ import pickle
 import sys
 
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction
 from tiedtools.text.syllables import Syllables
 
 
@@ -33,24 +34,20 @@ def test_lowercasing_that_lengthens_a_word(pyphen):
 
 
 def test_unknown_language(pyphen):
-    with pytest.raises(Contradiction, match="^`language='tlh'` is not one of af_ZA, .*, en_GB, en_US, .*zu_ZA$"):
-        Syllables("tlh").load()
+    refused(lambda: Syllables("tlh").load(), "`language='tlh'` is not", ", en_GB, en_US, ", "zu_ZA", kind=Contradiction)
 
 
 def test_without_pyphen(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyphen", None)
-    with pytest.raises(TiedtoolsError, match=r'^syllables need Pyphen: pip install "tiedtools\[subwords\]"$'):
-        Syllables("en_US").load()
-    with pytest.raises(TiedtoolsError, match=r"^syllables need Pyphen: pip install pyphen==0\.9$"):
-        Syllables("en_US", "0.9", "0" * 64).segment("paper")
+    refused(lambda: Syllables("en_US").load(), 'syllables need Pyphen: pip install "tiedtools[subwords]"')
+    refused(lambda: Syllables("en_US", "0.9", "0" * 64).segment("paper"), "syllables need Pyphen: pip install")
 
 
 def test_patterns_of_another_version(pyphen):
     made = Syllables("de_DE").load()
     assert made.version == pyphen.__version__ and len(made.patterns) == 64
     assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same
-    with pytest.raises(TiedtoolsError, match="not those of version 0.9, .*; pip install pyphen==0.9$"):
-        Syllables("de_DE", "0.9", "0" * 64).segment("Papier")
+    refused(lambda: Syllables("de_DE", "0.9", "0" * 64).segment("Papier"), "not those of version", "; pip install")
 
 
 def test_pickling(pyphen):

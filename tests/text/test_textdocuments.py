@@ -24,14 +24,11 @@ def paths(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(
-    "kind, expected",
-    [
-        ("line", ["a b\n", "c\n\n\n", "b a\n\n\n", "c c\n\n", "a\n", "b c\n\n", "c a"]),
-        ("paragraph", ["a b\nc\n\n\n", "b a\n\n\n", "c c\n\n", "a\nb c\n\n", "c a"]),
-        ("file", ["a b\nc\n\n\nb a\n\n\nc c\n", "\na\nb c\n\nc a"]),
-    ],
-)
+@pytest.mark.parametrize("kind, expected", [
+    ("line", ["a b\n", "c\n\n\n", "b a\n\n\n", "c c\n\n", "a\n", "b c\n\n", "c a"]),
+    ("paragraph", ["a b\nc\n\n\n", "b a\n\n\n", "c c\n\n", "a\nb c\n\n", "c a"]),
+    ("file", ["a b\nc\n\n\nb a\n\n\nc c\n", "\na\nb c\n\nc a"]),
+])  # fmt: skip
 def test_documents_are_lines_paragraphs_or_files(paths, monkeypatch, kind, expected, threads):
     """Each has a word; rare words are dropped, and an empty line in a block by itself is one, too."""
     monkeypatch.setattr("tiedtools.text.sources.BLOCK", 5)

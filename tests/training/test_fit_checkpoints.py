@@ -14,6 +14,7 @@ import pytest
 from filecase import rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
 from paths import HELPERS
+from refusals import refused
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -156,8 +157,7 @@ def test_a_full_disk_is_reported_and_training_continues(tmp_path, monkeypatch, m
     values, _ = trained(checkpoint=path)
     assert values.tobytes() == trained()[0].tobytes()
     assert messages().count("checkpoint not written: c: cannot be written: No space left") == 4
-    with pytest.raises(TiedtoolsError, match="cannot be written"):
-        trained(checkpoint=str(tmp_path / "nowhere" / "c"))
+    refused(lambda: trained(checkpoint=str(tmp_path / "nowhere" / "c")), "cannot be written")
 
 
 DAMAGES = [
@@ -209,8 +209,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):
     trained(checkpoint=path)
 
     def refused(match, train=TRAIN, valid=VALID, training=TRAINING, config=CONFIG, vocab=VOCAB):
-        with pytest.raises(TiedtoolsError, match=f"c: {match}"):
-            fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True)
+        refused(lambda: fit(ToyLM(vocab, config), train, valid, training, quiet, path, resume=True), f"c: {match}")
 
     refused("was created with a different training text", train=text(212, 5))
     refused("was created with a different validation text", valid=None)

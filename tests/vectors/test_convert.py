@@ -6,8 +6,8 @@ import resource
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli.options import VECTOR_FORMATS
 from tiedtools.files import modelfile
 from tiedtools.text.sources import open_source
@@ -204,8 +204,7 @@ FAILING = [*list(NAMES.values())[:-1], "b.txt.gz", "b.bin.bz2", "b.txt.xz"]
 def test_a_full_disk_error_names_the_vector_file(tmp_path, small_files, name):
     vectors = Vectors([f"{k}" for k in range(1000)], np.random.default_rng(1).normal(size=(1000, 500)))
     for cause in "File too large", "No space left on device":
-        with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{name}: cannot be written: {cause}"):
-            vectors.write(tmp_path / name)
+        refused(lambda: vectors.write(tmp_path / name), f"{tmp_path}/{name}: cannot be written: {cause}")
         assert os.listdir(tmp_path) == [name] * (cause != "File too large")
         if cause == "File too large":
             (tmp_path / name).symlink_to("/dev/full")
@@ -216,8 +215,7 @@ def test_a_full_disk_error_names_the_vector_file(tmp_path, small_files, name):
 )
 def test_a_full_disk_error_names_the_word_list(tmp_path, small_files, name, words):
     vectors = Vectors([f"{k:030000}" for k in range(100)], np.ones((100, 1)))
-    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}/{words}: cannot be written: File too large"):
-        vectors.write(tmp_path / name)
+    refused(lambda: vectors.write(tmp_path / name), f"{tmp_path}/{words}: cannot be written: File too large")
     assert os.listdir(tmp_path) == []
 
 

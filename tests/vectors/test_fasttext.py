@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 from fasttextcase import WORDS, model, rows_of, vector
+from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
@@ -203,10 +204,8 @@ def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, 
     path = tmp_path / "m.bin"
     path.write_bytes(model(matrix=matrix)[0].replace(b"where\0", b"wh\xffre\0"))
     vectors = Vectors.read(path)
-    with pytest.raises(TiedtoolsError, match="m.bin: row 2: the word .* is not UTF-8; .*errors='replace'"):
-        vectors.words[1]
-    with pytest.raises(TiedtoolsError, match="m.bin: row 4: 'né' has a value that is nan or infinite"):
-        np.asarray(vectors.matrix)
+    refused(lambda: vectors.words[1], "m.bin: row 2: the word ", " is not UTF-8; ", "errors='replace'")
+    refused(lambda: np.asarray(vectors.matrix), "m.bin: row 4: 'né' has a value that is nan or infinite")
     assert Check(str(path)).problems.keys() == {"encoding", "not finite"}
     kept = Vectors.read(path, skip_bad=True)
     assert kept.words == [word for word in WORDS if word not in ("where", "né")]

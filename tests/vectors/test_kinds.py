@@ -124,15 +124,12 @@ def test_morphs_are_recognized(here):
     assert (check.format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
 
 
-@pytest.mark.parametrize(
-    "text, position, problem",
-    [
-        ("</s> 3\nthe 2\nthe 1\n", ":3", "duplicate word 'the'; remove one line"),
-        ('{\n  "tiedtools": "0.2.0"\n}\n', "", "not a run manifest, or corrupt"),
-        ('{"epoch": 1}\n{"epoch": 2, "l', ":2", "is not JSON; get the whole file or correct the line"),
-        ("# Morfessor Baseline segmentation\n1 a\nb\n", ":3", "expected `count morph + morph`"),
-    ],
-)
+@pytest.mark.parametrize("text, position, problem", [
+    ("</s> 3\nthe 2\nthe 1\n", ":3", "duplicate word 'the'; remove one line"),
+    ('{\n  "tiedtools": "0.2.0"\n}\n', "", "not a run manifest, or corrupt"),
+    ('{"epoch": 1}\n{"epoch": 2, "l', ":2", "is not JSON; get the whole file or correct the line"),
+    ("# Morfessor Baseline segmentation\n1 a\nb\n", ":3", "expected `count morph + morph`"),
+])  # fmt: skip
 def test_damage_is_located(run, here, text, position, problem):
     (here / "f").write_text(text)
     result = run("check", "f")

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import norms, streams
 from tiedtools.vectors.vectors import Vectors
 
@@ -69,8 +69,7 @@ def test_bad_rows_are_skipped_and_counted(stored, messages, monkeypatch, case, b
     told = messages()
     assert told.startswith(f"{path}: skipped {bad} bad row{'s' * (bad > 1)}; the first: ") and first in told
     assert told.count("\n") == 1
-    with pytest.raises(TiedtoolsError, match=", or skip it with `skip_bad`$"):
-        Vectors.read(path)
+    refused(lambda: Vectors.read(path), ", or skip it with `skip_bad`")
 
 
 def test_a_wrong_number_of_rows_is_told(tmp_path, messages):
@@ -84,16 +83,14 @@ def test_a_wrong_number_of_rows_is_told(tmp_path, messages):
         path.write_bytes(data)
         assert Vectors.read(path, skip_bad=True).words[0] == "a"
         assert messages().splitlines()[-1].startswith(told.format(path))
-        with pytest.raises(TiedtoolsError):
-            Vectors.read(path)
+        refused(lambda: Vectors.read(path))
         assert messages() == ""
 
 
 @pytest.mark.parametrize("data", [b"2 2\na 1\nb 3\n", b"2 2\na " + ROW[:4], b"1 2\na " + NAN])
 def test_a_file_without_any_good_row_is_an_error(tmp_path, messages, data):
     (tmp_path / "v").write_bytes(data)
-    with pytest.raises(TiedtoolsError):
-        Vectors.read(tmp_path / "v", skip_bad=True)
+    refused(lambda: Vectors.read(tmp_path / "v", skip_bad=True))
     assert messages() == ""
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools as tt
 from tiedtools.vectors.runs import Runs, is_runs
@@ -52,13 +53,11 @@ def test_other_files_have_no_runs(tmp_path):
     tt.Word2Vec(size=4, min_count=1, epochs=1, threads=1, sample=0).fit([["a", "b"]] * 20).save(tmp_path / "model.npz")
     assert not is_runs(str(tmp_path / "model.npz"))
     for path in f"{tmp_path}/model.npz:3", f"{tmp_path}/model.npz":
-        with pytest.raises(tt.TiedtoolsError):
-            tt.Vectors.read(path) if path.endswith("3") else Runs.read(path)
+        refused(lambda: tt.Vectors.read(path) if path.endswith("3") else Runs.read(path))
 
 
 @pytest.mark.parametrize("cut", [10, 200, 700])
 def test_truncated_files_are_refused(path, cut):
     data = open(path[0], "rb").read()
     open(path[0], "wb").write(data[:-cut])
-    with pytest.raises(tt.TiedtoolsError):
-        Runs.read(path[0])
+    refused(lambda: Runs.read(path[0]))

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
@@ -89,19 +90,12 @@ def damaged(**changes):
     return damage
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: (folder / "tokenizer.json").unlink(),
-        lambda folder: (folder / "tokenizer.json").write_text("[]"),
-        lambda folder: (folder / "model.safetensors").write_bytes(b"\x09"),
-        lambda folder: (folder / "model.safetensors").unlink(),
-        damaged(vocab={"a": 0, "b": 2}),
-        damaged(vocab={"a": 0}),
-        damaged(vocab={"a": None}),
-        damaged(vocab=[1, 2]),
-    ],
-)
+@pytest.mark.parametrize("damage", [
+    lambda folder: (folder / "tokenizer.json").unlink(), lambda folder: (folder / "tokenizer.json").write_text("[]"),
+    lambda folder: (folder / "model.safetensors").write_bytes(b"\x09"),
+    lambda folder: (folder / "model.safetensors").unlink(), damaged(vocab={"a": 0, "b": 2}), damaged(vocab={"a": 0}),
+    damaged(vocab={"a": None}), damaged(vocab=[1, 2]),
+])  # fmt: skip
 def test_damaged_folders_are_reported_in_one_line(tmp_path, damage):
     make().write(f"{tmp_path}/m/")
     damage(tmp_path / "m")
@@ -115,8 +109,6 @@ def test_a_failed_write_leaves_the_earlier_folder(tmp_path):
     make().write(f"{tmp_path}/m/")
     before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
     for words in (["a b"], [""]):
-        with pytest.raises(TiedtoolsError):
-            make(words).write(f"{tmp_path}/m/")
-    with pytest.raises(TiedtoolsError, match="too large for float16"):
-        Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16")
+        refused(lambda: make(words).write(f"{tmp_path}/m/"))
+    refused(lambda: Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16"), "too large for float16")
     assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before

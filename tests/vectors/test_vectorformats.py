@@ -13,6 +13,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.vectors import streams
@@ -222,17 +223,10 @@ def test_distinguishes_binary_from_text(read, value):
     assert_same(read(written(vectors)), vectors)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2 2\r\na 1 2\r\nb 3 4\r\n",
-        "2 2 \na 1 2 \nb 3 4 \n",
-        "2\t2\na\t1\t2\nb\t 3  4",
-        "\ufeff2 2\na 1 2\nb 3 4\n\n \n",
-        "a 1.0 2e0\nb +3 0.4E1",
-        "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "2 2\r\na 1 2\r\nb 3 4\r\n", "2 2 \na 1 2 \nb 3 4 \n", "2\t2\na\t1\t2\nb\t 3  4", "\ufeff2 2\na 1 2\nb 3 4\n\n \n",
+    "a 1.0 2e0\nb +3 0.4E1", "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
+])  # fmt: skip
 def test_tolerates_unambiguous_variations(read, text):
     assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))
 
@@ -349,8 +343,7 @@ def test_rejects_missing_files_and_folders(tmp_path):
         with pytest.raises(TiedtoolsError, match="(?i)is a directory") as error:
             Vectors.read(path)
         assert_refused(error)
-    with pytest.raises(Contradiction, match="`format='word2vec'` is not one of text,"):
-        Vectors.read(tmp_path, format="word2vec")
+    refused(lambda: Vectors.read(tmp_path, format="word2vec"), "`format='word2vec'` is not one of", kind=Contradiction)
 
 
 def test_overlong_lines_are_rejected_early(read, monkeypatch):
@@ -387,8 +380,7 @@ print((peak() - before - 150 * len(vectors)) / vectors.matrix.nbytes)
 @pytest.mark.parametrize("row", [b"a" + b" 1" * 300 + b"\n", b"a " + b"\0\0\0\0" * 300])
 def test_memory_is_not_allocated_by_the_header_alone(read, row):
     tracemalloc.start()
-    with pytest.raises(TiedtoolsError):
-        read(b"999999999999 300\n" + row)
+    refused(lambda: read(b"999999999999 300\n" + row))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5e6

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import streams
@@ -88,15 +89,13 @@ def test_refuses_to_write_nonfinite_values(value, format, tmp_path, monkeypatch)
     monkeypatch.setattr(streams, "BLOCK", 1)
     vectors = make(["a", "b", "c"])
     vectors.matrix[2, 4] = value
-    with pytest.raises(TiedtoolsError, match="^word 3: 'c' has a value that is nan or infinite"):
-        vectors.write(tmp_path / "some", format)
+    refused(lambda: vectors.write(tmp_path / "some", format), "word 3: 'c' has a value that is nan or infinite")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
 def test_refuses_to_write_empty_matrices(shape):
-    with pytest.raises(TiedtoolsError, match="no vectors"):
-        Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_stream(io.BytesIO(), "text")
+    refused(lambda: Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_stream(io.BytesIO(), "text"), "no vectors")
 
 
 @pytest.mark.parametrize("name", ["some.npy", "some"])
@@ -148,21 +147,14 @@ def saved(array):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    "data, part",
-    [
-        (b"", "not a whole .npy"),
-        (b"3 2\na 1 2\n", "not a whole .npy"),
-        (b"PK\x03\x04 no archive", "not a tiedtools model"),
-        (saved(np.ones((3, 2)))[:-1], "not a whole .npy"),
-        (saved(np.array([None])), "not a whole .npy"),
-        (saved(np.ones(3)), "one matrix"),
-        (saved(np.ones((3, 2), int)), "one matrix"),
-        (saved(np.ones((3, 0))), "one matrix"),
-        (saved(np.float32([[1], [2], [np.inf]])), "row 3: 'c' has a value"),
-        (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
-    ],
-)
+@pytest.mark.parametrize("data, part", [
+    (b"", "not a whole .npy"), (b"3 2\na 1 2\n", "not a whole .npy"),
+    (b"PK\x03\x04 no archive", "not a tiedtools model"), (saved(np.ones((3, 2)))[:-1], "not a whole .npy"),
+    (saved(np.array([None])), "not a whole .npy"), (saved(np.ones(3)), "one matrix"),
+    (saved(np.ones((3, 2), int)), "one matrix"), (saved(np.ones((3, 0))), "one matrix"),
+    (saved(np.float32([[1], [2], [np.inf]])), "row 3: 'c' has a value"),
+    (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
+])  # fmt: skip
 def test_rejects_invalid_npy(tmp_path, data, part):
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
     (tmp_path / "some.npy").write_bytes(data)
@@ -173,11 +165,9 @@ def test_rejects_invalid_npy(tmp_path, data, part):
 
 def test_npy_writes_both_files_or_none(tmp_path):
     (tmp_path / "some.words").mkdir()
-    with pytest.raises(TiedtoolsError, match="is a directory"):
-        make("abc").write(tmp_path / "some.npy")
+    refused(lambda: make("abc").write(tmp_path / "some.npy"), "is a directory")
     assert os.listdir(tmp_path) == ["some.words"]
-    with pytest.raises(TiedtoolsError, match="standard output"):
-        make("abc").write("-", "npy")
+    refused(lambda: make("abc").write("-", "npy"), "standard output")
 
 
 @pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import tiedtools as tt
 from tiedtools.models.lm.continuing import continued, read_source
@@ -145,8 +146,7 @@ def test_a_continued_run_resumes(saved, tmp_path):
     again(epochs=3).fit(SECOND, on_epoch=lambda figures: False, **files, **options)
     again(epochs=3).fit(SECOND, resume=True, **files, **options)
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    with pytest.raises(tt.TiedtoolsError):
-        again(epochs=3).fit(SECOND, resume=True, **files, init_from=path)
+    refused(lambda: again(epochs=3).fit(SECOND, resume=True, **files, init_from=path))
 
 
 @pytest.mark.parametrize("command", ["lm", "lstm"])
@@ -166,26 +166,13 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, comma
     assert result.exit_code == 2 and "--size" in result.stderr and len(result.stderr.splitlines()) < 5
 
 
-@pytest.mark.parametrize(
-    "settings, options",
-    [
-        (dict(size=9, hidden=9), {}),
-        (dict(cell="gru"), {}),
-        (dict(layers=2), {}),
-        (dict(tying="untied"), {}),
-        (dict(subwords="chars"), {}),
-        (dict(subwords="morphs", segmentation="file"), {}),
-        ({}, dict(freeze="embeddings", grow=True)),
-        ({}, dict(freeze="in")),
-        ({}, dict(init_from=None, grow=True)),
-        ({}, dict(init_from="none.npz")),
-        ({}, dict(init_from="checkpoint")),
-        ({}, dict(init_from="w2v.npz")),
-        ({}, dict(init_from="vectors")),
-        ({}, dict(read_vocab="vocabulary")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings, options", [
+    (dict(size=9, hidden=9), {}), (dict(cell="gru"), {}), (dict(layers=2), {}), (dict(tying="untied"), {}),
+    (dict(subwords="chars"), {}), (dict(subwords="morphs", segmentation="file"), {}),
+    ({}, dict(freeze="embeddings", grow=True)), ({}, dict(freeze="in")), ({}, dict(init_from=None, grow=True)),
+    ({}, dict(init_from="none.npz")), ({}, dict(init_from="checkpoint")), ({}, dict(init_from="w2v.npz")),
+    ({}, dict(init_from="vectors")), ({}, dict(read_vocab="vocabulary")),
+], ids=str)  # fmt: skip
 def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
     saved()
     files = dict(checkpoint=tmp_path / "checkpoint", save_vocab=tmp_path / "vocabulary", output=tmp_path / "vectors")
@@ -201,7 +188,5 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
 
 def test_a_text_without_a_known_word_and_rnnlm_are_refused(saved):
     _, path = saved()
-    with pytest.raises(tt.TiedtoolsError):
-        again().fit([["other", "words"]] * 20, init_from=path)
-    with pytest.raises(tt.TiedtoolsError):
-        tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path)
+    refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
+    refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))

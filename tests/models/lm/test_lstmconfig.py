@@ -16,32 +16,19 @@ from tiedtools.text.vocab import Vocab
 from tiedtools.training.schedules import Training
 
 
-@pytest.mark.parametrize(
-    "hidden, emb, tying, millions",
-    [
-        (200, 200, "untied", "4.65"),
-        (200, 200, "tied", "2.65"),
-        (650, 650, "untied", "19.8"),
-        (650, 650, "tied", "13.3"),
-        (1500, 1500, "untied", "66.0"),
-        (1500, 1500, "tied", "51.0"),
-    ],
-)
+@pytest.mark.parametrize("hidden, emb, tying, millions", [
+    (200, 200, "untied", "4.65"), (200, 200, "tied", "2.65"), (650, 650, "untied", "19.8"), (650, 650, "tied", "13.3"),
+    (1500, 1500, "untied", "66.0"), (1500, 1500, "tied", "51.0"),
+])  # fmt: skip
 def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
     n = lstm_params(LstmConfig(size=emb, hidden=hidden, tying=tying), 10_000)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
-@pytest.mark.parametrize(
-    "hidden, emb, V, millions",
-    [
-        (200, 200, 10_000, "2.69"),
-        (400, 200, 10_000, "4.34"),
-        (600, 400, 10_000, "9.5"),
-        (600, 600, 10_000, "12.1"),
-        (600, 300, 50_000, "20.3"),
-    ],
-)
+@pytest.mark.parametrize("hidden, emb, V, millions", [
+    (200, 200, 10_000, "2.69"), (400, 200, 10_000, "4.34"), (600, 400, 10_000, "9.5"), (600, 600, 10_000, "12.1"),
+    (600, 300, 50_000, "20.3"),
+])  # fmt: skip
 def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
     """The paper counts PyTorch's two bias vectors per layer; tiedtools has one."""
     config = LstmConfig(size=emb, hidden=hidden, tying="linear")

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 from nmtcase import model
+from refusals import refused
 from toytranslator import SOURCE, ToyTranslator
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.models.translation import interpreter
 from tiedtools.models.translation.interpreter import Interpreter, side_by_side, text_bleu
 
@@ -106,10 +106,8 @@ def test_bleu_of_a_text():
 def test_sides_of_different_length():
     pairs = side_by_side(numbered(["a", "b"]), numbered(["c"]), ("source", "target"))
     assert next(pairs) == (1, ["a"], ["c"])
-    with pytest.raises(TiedtoolsError, match="target: has 1 lines, fewer than source"):
-        next(pairs)
-    with pytest.raises(TiedtoolsError, match="source: has 0 lines, fewer than target"):
-        next(side_by_side(numbered([]), numbered(["c"]), ("source", "target")))
+    refused(lambda: next(pairs), "target: has 1 lines, fewer than source")
+    refused(lambda: next(side_by_side(numbered([]), numbered(["c"]), ("source", "target"))), "source: has 0 lines,")
 
 
 def test_a_translation_model_of_any_tying():

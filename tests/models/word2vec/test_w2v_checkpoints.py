@@ -9,6 +9,7 @@ import signal
 import numpy as np
 import pytest
 from filecase import rewrite
+from refusals import refused
 from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools.base import interrupts
@@ -182,8 +183,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     done(begun(path))
 
     def refused(match, **options):
-        with pytest.raises(TiedtoolsError, match=f"c: was created with {match}"):
-            begun(path, resume=True, **options)
+        refused(lambda: begun(path, resume=True, **options), f"c: was created with {match}")
 
     refused("`lr=0.05`; this run has 0.1", lr=0.1)
     refused("`tying=untied`; this run has tied", tying="tied")
@@ -208,8 +208,7 @@ def test_a_checkpoint_is_resumed_with_the_same_settings(tmp_path, name):
     assert done(begun(path, resume=True, **same, **option)) == whole
     before = begun(**same).model.config
     told = f"c: was created with `{name}={OTHERS[name]}`; this run has {getattr(before, name)}"
-    with pytest.raises(TiedtoolsError, match=told):
-        begun(path, resume=True, **same)
+    refused(lambda: begun(path, resume=True, **same), told)
 
 
 @pytest.mark.parametrize("name", sorted(OTHERS.keys() - {"fit_pmi"}))
@@ -219,8 +218,7 @@ def test_a_checkpoint_without_a_setting_has_its_default(tmp_path, name):
     done(begun(path, **same))
     rewrite(path, lambda header, words, arrays: header["config"]["identity"]["options"].pop(name))
     begun(path, resume=True, **same)
-    with pytest.raises(TiedtoolsError, match=f"c: was created with `{name}="):
-        begun(path, resume=True, **same, **option)
+    refused(lambda: begun(path, resume=True, **same, **option), f"c: was created with `{name}=")
 
 
 OF_L = {
@@ -241,29 +239,22 @@ def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
         begun(str(tmp_path / "c"), resume=True, **same, **OF_L[other])
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda progress, arrays: progress.update(next=-1),
-        lambda progress, arrays: progress.update(next=10**6),
-        lambda progress, arrays: progress.update(elapsed="1"),
-        lambda progress, arrays: progress.update(cuts=[]),
-        lambda progress, arrays: progress["history"].__setitem__(0, 1),
-        lambda progress, arrays: progress["history"].__setitem__(-1, {}),
-        lambda progress, arrays: progress["history"][0].update(seconds="1"),
-        lambda progress, arrays: progress.update(history=progress["history"] * 2),
-        lambda progress, arrays: arrays.pop("totals"),
-        lambda progress, arrays: arrays["totals"].__setitem__((0, 2), 10**9),
-        lambda progress, arrays: arrays["emb_in"].__setitem__((0, 0), np.nan),
-        lambda progress, arrays: arrays.update(emb_in=arrays["emb_in"][:1]),
-    ],
-)
+@pytest.mark.parametrize("damage", [
+    lambda progress, arrays: progress.update(next=-1), lambda progress, arrays: progress.update(next=10**6),
+    lambda progress, arrays: progress.update(elapsed="1"), lambda progress, arrays: progress.update(cuts=[]),
+    lambda progress, arrays: progress["history"].__setitem__(0, 1),
+    lambda progress, arrays: progress["history"].__setitem__(-1, {}),
+    lambda progress, arrays: progress["history"][0].update(seconds="1"),
+    lambda progress, arrays: progress.update(history=progress["history"] * 2),
+    lambda progress, arrays: arrays.pop("totals"), lambda progress, arrays: arrays["totals"].__setitem__((0, 2), 10**9),
+    lambda progress, arrays: arrays["emb_in"].__setitem__((0, 0), np.nan),
+    lambda progress, arrays: arrays.update(emb_in=arrays["emb_in"][:1]),
+])  # fmt: skip
 def test_corrupt_checkpoints_are_rejected(tmp_path, damage):
     path = str(tmp_path / "c")
     done(begun(path))
     rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
-        begun(path, resume=True)
+    refused(lambda: begun(path, resume=True), f"{path}: ", "corrupt")
 
 
 def test_hogwild_runs_may_resume_with_more_threads(tmp_path):

@@ -85,10 +85,9 @@ def test_extreme_option_values(run, corpus, how, k, options):
         vectors(run, *tie, *how, *f"-{options}".split(), "-cbow", cbow, "-threads", threads, corpus)
 
 
-@pytest.mark.parametrize(
-    "tying, size",
-    [("untied", 1), ("untied", 17), ("tied", 15), ("signs", 16), ("signs", 100), ("linear", 1), ("linear", 17)],
-)
+@pytest.mark.parametrize("tying, size", [
+    ("untied", 1), ("untied", 17), ("tied", 15), ("signs", 16), ("signs", 100), ("linear", 1), ("linear", 17),
+])  # fmt: skip
 @pytest.mark.parametrize("exact", [False, True])
 def test_row_padding_stays_zero(size, tying, exact):
     model = trained([[1, 2, 3, 4], [5, 6, 7, 8]] * 3000, size=size, **TYINGS[tying], exact=exact, lr=0.01)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
@@ -155,8 +156,7 @@ def test_model_file(tmp_path, tying):
     np.testing.assert_array_equal(arrays["proj"], model.linear)
     assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
     if tying == "signs":
-        with pytest.raises(TiedtoolsError, match=f"^{path}: .* their sum cancels dimensions; read {path}:in$"):
-            Vectors.read(f"{path}:sum")
+        refused(lambda: Vectors.read(f"{path}:sum"), f"{path}: ", f" their sum cancels dimensions; read {path}:in")
     else:
         expected = model.emb_in @ model.proj + model.emb_in
         np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, expected, atol=1e-6)
@@ -165,19 +165,16 @@ def test_model_file(tmp_path, tying):
     for name, array in model.arrays.items():
         assert loaded.arrays[name].tobytes() == array.tobytes(), name
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(TiedtoolsError, match="m.npz"):
-        modelfile.load(str(path))
+    refused(lambda: modelfile.load(str(path)), "m.npz")
 
 
-@pytest.mark.parametrize(
-    "options, rates",
-    [(dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`")],
-)
+@pytest.mark.parametrize("options, rates", [
+    (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`"),
+])  # fmt: skip
 def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, lr=500, threads=2, **options))
-    with pytest.raises(TiedtoolsError, match=f"diverged after .* epochs: .*; lower {rates}$"):
-        model.train(text, Progress())
+    refused(lambda: model.train(text, Progress()), "diverged after ", " epochs: ", f"; lower {rates}")
     assert np.isfinite(model.emb_in).all()
 
 
