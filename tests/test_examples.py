@@ -204,9 +204,8 @@ def test_inan_figure_has_ten_points_per_seed(run_recipe, tmp_path):
     _, calls = run_recipe("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
     runs = [call for call in calls if call[0] == "lstm"]
     points = [(call[call.index("--augment-share") + 1], call[call.index("--tau") + 1]) for call in runs]
-    assert (
-        len(set(points)) == 10 and points[:10] == points[10:] and all(call[-2:] == ["--epochs", "1"] for call in runs)
-    )
+    assert len(set(points)) == 10 and points[:10] == points[10:]
+    assert all(call[-2:] == ["--epochs", "1"] for call in runs)
     for seed, first in (1, 0), (2, 6_000):
         words = (tmp_path / "out dir" / f"words{seed}.txt").read_text().splitlines()
         assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, including `</s>`

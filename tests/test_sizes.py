@@ -172,16 +172,11 @@ def test_compressed_and_overlapping_members_are_rejected(tmp_path, little_memory
 
 
 READERS = {
-    "vocabulary": Vocab.read,
-    "similarity set": similarity.read_set,
-    "questions": analogysets.read_set,
-    "log": read_log,
-    "lines": lambda path: list(lexicon.lines(path)),
-    "probabilities": lambda path: list(rnnlmtest.probabilities(path)),
-    "text": lambda path: encode([path]),
-    "scored text": lambda path: list(lexicon.pieces(path)),
+    "vocabulary": Vocab.read, "similarity set": similarity.read_set, "questions": analogysets.read_set, "log": read_log,
+    "lines": lambda path: list(lexicon.lines(path)), "probabilities": lambda path: list(rnnlmtest.probabilities(path)),
+    "text": lambda path: encode([path]), "scored text": lambda path: list(lexicon.pieces(path)),
     "vectors": Vectors.read,
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["gz", "xz"])

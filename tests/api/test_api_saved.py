@@ -20,11 +20,9 @@ from tiedtools.training.schedules import Training
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["the", "dog", "sat"]] * 60
 TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
 PARTS = {
-    "w2v": (Config, Reading),
-    "lstm": (LstmConfig, Training, LmReading),
-    "rnnlm": (RnnlmConfig, Training, LmReading),
+    "w2v": (Config, Reading), "lstm": (LstmConfig, Training, LmReading), "rnnlm": (RnnlmConfig, Training, LmReading),
     "nmt": (TranslationConfig, Training, BitextReading),
-}
+}  # fmt: skip
 READING = dict(min_count=2, max_vocab=50, errors="ignore")
 TRAINING = dict(
     epochs=2, sessions=2, restart="last", keep="last", lr=0.5, clip=0.7, schedule="decay", decay=1.5, min_gain=0.1,
@@ -83,16 +81,8 @@ MODELS = {
 CASES = [(kind, settings) for kind, models in MODELS.items() for settings in models]
 # Implied by others, or of other libraries, or with a default that is a number of this machine.
 UNSET = {
-    "field",
-    "target_field",
-    "tokenize",
-    "learn_start",
-    "shuffle",
-    "language",
-    "segmentation",
-    "highway_dim",
-    "threads",
-}
+    "field", "target_field", "tokenize", "learn_start", "shuffle", "language", "segmentation", "highway_dim", "threads",
+}  # fmt: skip
 every_model = pytest.mark.parametrize("kind, settings", CASES, ids=str)
 
 

@@ -188,10 +188,8 @@ def test_available(system, files, kb):
 def test_available_in_groups_of_version_1(system):
     write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n"})
     limit = {
-        "memory.limit_in_bytes": "20480",
-        "memory.usage_in_bytes": "10240",
-        "memory.stat": "total_inactive_file 1024\n",
-    }
+        "memory.limit_in_bytes": "20480", "memory.usage_in_bytes": "10240", "memory.stat": "total_inactive_file 1024\n",
+    }  # fmt: skip
     write(system / "groups/memory", limit)
     write(system / "groups/memory/a", limit | {"memory.limit_in_bytes": "9223372036854771712"})
     assert memory.available() == 11 * 1024

@@ -19,9 +19,8 @@ def test_figures_in_messages():
     assert [in_digits(figure) for figure in (None, math.inf, 12.345, 1234567.0)] == [
         "undefined", "infinite", "12.35", "1.23e+06"
     ]  # fmt: skip
-    assert (
-        in_digits(math.nan, "g") == "undefined" and in_digits(12.345, ".1f") == "12.3" and in_digits(2.5, "g") == "2.5"
-    )
+    assert in_digits(math.nan, "g") == "undefined" and in_digits(12.345, ".1f") == "12.3"
+    assert in_digits(2.5, "g") == "2.5"
 
 
 def test_json_has_null_for_non_finite_numbers():

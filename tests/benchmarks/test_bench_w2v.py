@@ -44,12 +44,8 @@ def test_table(bench, quick):
     )
     assert result.exit_code == 0 and "run 1 of 1: tiedtools cbow, 2 threads" in result.stderr
     machine, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
-    assert (
-        machine.startswith("tiedtools ")
-        and "2,000 words" in head
-        and "size 8" in head
-        and columns.split()[-2:] == ["bound", "by"]
-    )
+    assert machine.startswith("tiedtools ") and "2,000 words" in head and "size 8" in head
+    assert columns.split()[-2:] == ["bound", "by"]
     modes = ["", " exact", " deterministic", " float32"]  # the last one only where there are products with L
     variants = {"cbow": 3, "sg-signs": 3, "sg-linear": 4}
     names = [name + mode for name, n in variants.items() for mode in modes[:n]]

@@ -278,12 +278,10 @@ def test_nbest_of_utterances(run, lm, tmp_path):
 
 
 BAD_MODELS = {
-    "missing": (None, "cannot be read: No such file"),
-    "not a model": (b"the cat\n", "not a tiedtools model"),
+    "missing": (None, "cannot be read: No such file"), "not a model": (b"the cat\n", "not a tiedtools model"),
     "word vectors": ("word2vec", "is word vectors (a model of `tiedtools w2v`), not a language model"),
-    "checkpoint": ("checkpoint", "with --resume --save-model FILE"),
-    "unknown kind": ("telepathy", "kind 'telepathy'"),
-}
+    "checkpoint": ("checkpoint", "with --resume --save-model FILE"), "unknown kind": ("telepathy", "kind 'telepathy'"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["ppl", "predict", "generate", "nbest"])
@@ -341,12 +339,10 @@ def test_lines_without_words(run, lm, text, options):
 
 
 BAD_OPTIONS = {
-    "debug": (["ppl", "-debug", 3], "debug"),
-    "stdin twice": (["ppl", "-", "-"], "only once"),
-    "temperature": (["generate", "--temperature", "nan"], "finite"),
-    "negative": (["generate", "--lines", -1], "lines"),
+    "debug": (["ppl", "-debug", 3], "debug"), "stdin twice": (["ppl", "-", "-"], "only once"),
+    "temperature": (["generate", "--temperature", "nan"], "finite"), "negative": (["generate", "--lines", -1], "lines"),
     "independent": (["nbest", "--independent"], "--ids"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command, message", BAD_OPTIONS.values(), ids=BAD_OPTIONS)
@@ -356,11 +352,9 @@ def test_bad_options(run, lm, command, message):
 
 
 ENDLESS = {
-    "ppl": "yes the cat sat | {} ppl {} -debug 2",
-    "predict": "yes the cat sat | {} predict {}",
-    "generate": "{} generate {} --words 1000000000",
-    "nbest": "yes the cat sat | {} nbest {}",
-}
+    "ppl": "yes the cat sat | {} ppl {} -debug 2", "predict": "yes the cat sat | {} predict {}",
+    "generate": "{} generate {} --words 1000000000", "nbest": "yes the cat sat | {} nbest {}",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ENDLESS.values(), ids=ENDLESS)

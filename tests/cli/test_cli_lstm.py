@@ -297,11 +297,8 @@ def test_an_interrupted_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_p
         sent = time.monotonic()
         _, errors = process.communicate(timeout=60)
         assert time.monotonic() - sent < 3
-    assert (
-        process.returncode == 128 + number
-        and f"interrupted after 2 of {many} epochs" in errors
-        and "Traceback" not in errors
-    )
+    assert process.returncode == 128 + number and f"interrupted after 2 of {many} epochs" in errors
+    assert "Traceback" not in errors
     assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
     result = lstm(*args)
     assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr

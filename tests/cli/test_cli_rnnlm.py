@@ -210,11 +210,8 @@ def test_testing_with_and_without_training(original, rnnlm, folder):
     assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
     assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
     wild = rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 1e20)
-    assert (
-        wild.exit_code == 1
-        and wild.stdout == ""
-        and "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
-    )
+    assert wild.exit_code == 1 and wild.stdout == ""
+    assert "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
     strange = rnnlm("-rnnlm", "m", "-nbest", "-test", "-", "--errors", "replace", input=b"1 the c\xfft\n")
     assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout

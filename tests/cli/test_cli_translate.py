@@ -94,10 +94,8 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
     first = next(row for row in rows if row["line"] == 3)
     assert all(f">{word}<" in drawn for word in [*first["target"][:-1], "the", "&lt;/s&gt;"])
     result = run("plot", "attention", weights, "--line", 7, "--output", picture)
-    assert (
-        result.exit_code == 1
-        and result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
-    )
+    assert result.exit_code == 1
+    assert result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
     weights.write_text('{"line": 1, "source": ["a"], "target": ["b"], "weights": [[1, 0]]}\n')
     result = run("plot", "attention", weights, "--output", picture)
     assert result.exit_code == 1 and f"{weights}:1: not attention weights" in result.stderr

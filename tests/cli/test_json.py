@@ -15,22 +15,14 @@ from tiedtools.vectors.vectors import Vectors
 
 FORMATS = ROOT / "docs/formats.md"
 COMMANDS = {
-    "nn": "nn v a nowhere --json",
-    "analogy": "analogy v a b c --json",
-    "check": "check v --json",
-    "pca": "pca v zeros --json",
-    "compare": "compare v zeros --set pairs --json --words 3",
-    "eval-sim": "eval-sim v zeros --set pairs --json",
-    "eval-analogy": "eval-analogy v zeros --set questions --json",
-    "data list": "data list --json",
-    "vocab": "vocab text --json --min-count 1",
-    "docvec": "docvec documents text --json --unit doc",
-    "similar": "similar documents text --json --line 1 --query x",
-    "ppl": "ppl model text --json -debug 0",
-    "predict": "predict model text --json",
-    "generate": "generate model --lines 1 --json",
-    "nbest": "nbest model text --ids --json",
-}
+    "nn": "nn v a nowhere --json", "analogy": "analogy v a b c --json", "check": "check v --json",
+    "pca": "pca v zeros --json", "compare": "compare v zeros --set pairs --json --words 3",
+    "eval-sim": "eval-sim v zeros --set pairs --json", "eval-analogy": "eval-analogy v zeros --set questions --json",
+    "data list": "data list --json", "vocab": "vocab text --json --min-count 1",
+    "docvec": "docvec documents text --json --unit doc", "similar": "similar documents text --json --line 1 --query x",
+    "ppl": "ppl model text --json -debug 0", "predict": "predict model text --json",
+    "generate": "generate model --lines 1 --json", "nbest": "nbest model text --ids --json",
+}  # fmt: skip
 AS = {"analogy": "nn", "compare": "eval-sim"}  # commands that also use the names of another one
 FREE = {"neighbors a", "analogies a b c", "set_paths pairs"}  # names from user input
 

@@ -205,11 +205,8 @@ def test_which_outputs_have_manifests(run, here):
     assert "used as both input and output" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
     (here / "z.run.json").write_text(LINES)
     result = run("w2v", "-output", "z", "z.run.json")
-    assert (
-        result.exit_code == 2
-        and "used as both input and output" in result.stderr
-        and (here / "z.run.json").read_text() == LINES
-    )
+    assert result.exit_code == 2 and "used as both input and output" in result.stderr
+    assert (here / "z.run.json").read_text() == LINES
 
 
 @pytest.mark.parametrize("line, beside, options", [

@@ -283,15 +283,11 @@ def test_vectors_from_standard_input(run, toy):
 def test_errors_are_one_line(run, toy, tmp_path):
     questions, one, _ = toy
     for args, message, status in (
-        ([one, "--set", tmp_path / "none"], "none", 1),
-        ([one, "--set", one], "one.bin", 1),
-        ([tmp_path / "none", "--set", questions], "none", 1),
-        (["-", "-", "--set", questions], "only once", 2),
-        ([one, "--set", questions, "--restrict", 0], "0", 2),
-        ([one, "--set", questions, "--method", "sub"], "sub", 2),
-        ([one, "--set", questions, "--case", "upper"], "upper", 2),
-        ([], "VECTORS", 2),
-    ):
+        ([one, "--set", tmp_path / "none"], "none", 1), ([one, "--set", one], "one.bin", 1),
+        ([tmp_path / "none", "--set", questions], "none", 1), (["-", "-", "--set", questions], "only once", 2),
+        ([one, "--set", questions, "--restrict", 0], "0", 2), ([one, "--set", questions, "--method", "sub"], "sub", 2),
+        ([one, "--set", questions, "--case", "upper"], "upper", 2), ([], "VECTORS", 2),
+    ):  # fmt: skip
         result = run("eval-analogy", *args, input=b"")
         assert (result.exit_code, result.stdout) == (status, "")
         assert message in result.stderr and result.stderr.count("\n") == 1

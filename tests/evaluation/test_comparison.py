@@ -262,13 +262,10 @@ def test_errors_are_one_line(run, files, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("1 2\nx 1 2\n")
     for args, message, status in (
-        (["-", "-"], "standard input can be read only once", 2),
-        ([a, other], "0 words in common", 1),
-        ([a, tmp_path / "none.txt"], "none.txt", 1),
-        ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
-        ([a, b, "--words", 1], "1", 2),
-        ([a], "B", 2),
-    ):
+        (["-", "-"], "standard input can be read only once", 2), ([a, other], "0 words in common", 1),
+        ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
+        ([a, b, "--words", 1], "1", 2), ([a], "B", 2),
+    ):  # fmt: skip
         result = run("compare", *args, input=b"")
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr and result.stderr.count("\n") == 1

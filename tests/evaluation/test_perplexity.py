@@ -222,15 +222,11 @@ def test_draws_follow_the_probabilities():
 
     weights = np.sqrt(p)
     for found, target in (
-        (drawn(), p),
-        (drawn(temperature=2), weights / weights.sum()),
-        (drawn(temperature=0.5), p**2 / (p**2).sum()),
-        (drawn(top_k=2), [0.625, 0.375, 0, 0, 0]),
-        (drawn(banned=0), [0, 0.6, 0.3, 0.1, 0]),
-        (drawn(banned=0, top_k=1), [0, 1, 0, 0, 0]),
-        (drawn(temperature=0), [1, 0, 0, 0, 0]),
+        (drawn(), p), (drawn(temperature=2), weights / weights.sum()), (drawn(temperature=0.5), p**2 / (p**2).sum()),
+        (drawn(top_k=2), [0.625, 0.375, 0, 0, 0]), (drawn(banned=0), [0, 0.6, 0.3, 0.1, 0]),
+        (drawn(banned=0, top_k=1), [0, 1, 0, 0, 0]), (drawn(temperature=0), [1, 0, 0, 0, 0]),
         (drawn(temperature=1e-300), [1, 0, 0, 0, 0]),
-    ):
+    ):  # fmt: skip
         np.testing.assert_allclose(found, target, atol=0.03)
     refused(lambda: draw(np.full(3, -np.inf), np.random.default_rng(1)), "probability 0")
 

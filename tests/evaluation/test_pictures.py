@@ -88,18 +88,15 @@ def test_characters_without_a_font_are_reported_once(tmp_path, messages):
 def test_logs(tmp_path):
     assert read_log(write_log(tmp_path / "log")) == LOG[:3]
     for text, message in (
-        ("{}\n[1]\n", ":2: not a JSON object"),
-        ("\nx\n", ":2: not a JSON"),
-        ("{}\n", ": holds no ep"),
-        ('[["epoch", 1]]\n', ":1: not a JSON object"),
-        ("[" * 100_000, ":1: not a JSON object"),
+        ("{}\n[1]\n", ":2: not a JSON object"), ("\nx\n", ":2: not a JSON"), ("{}\n", ": holds no ep"),
+        ('[["epoch", 1]]\n', ":1: not a JSON object"), ("[" * 100_000, ":1: not a JSON object"),
         ('{"epoch": 1}\n', ":1: seconds is missing or not a valid number"),
         ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is missing or not a valid number"),
         ('{"epoch": true, "seconds": 2}\n', ":1: epoch is missing or not a valid number"),
         ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is missing or not a valid number"),
         ('{"epoch": 1, "seconds": 2, "loss": -1.7e308}\n', ":1: loss is missing or not a valid number"),
         ('{"epoch": 1, "seconds": 1%s}\n' % ("0" * 400), ":1: seconds is missing or not a valid number"),
-    ):
+    ):  # fmt: skip
         (tmp_path / "log").write_text(text)
         refused(lambda: read_log(tmp_path / "log"), f"{tmp_path / 'log'}{message}")
 

@@ -129,13 +129,9 @@ def test_output_does_not_depend_on_piece_size(text, lm_prob, monkeypatch):
 
 
 BAD = {
-    "0.5\n0.1\n": ":3: the file ends too early",
-    "": ":1: the file ends too early",
-    "0.5\nx\n": ":2: not a probability",
-    "0.5\n\n0.1\n": ":2: not a probability",
-    "-2.5\n": ":1: not a probability",
-    "nan\n": ":1: not a probability",
-}
+    "0.5\n0.1\n": ":3: the file ends too early", "": ":1: the file ends too early", "0.5\nx\n": ":2: not a probability",
+    "0.5\n\n0.1\n": ":2: not a probability", "-2.5\n": ":1: not a probability", "nan\n": ":1: not a probability",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("content, message", BAD.items())

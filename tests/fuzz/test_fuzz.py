@@ -51,14 +51,11 @@ def test_judge(tmp_path, read, problem):
 
 
 GOOD = [
-    "{}:1: is odd; correct the line",
-    "{}: row 7: is odd; if training diverged, lower the learning rate",
-    "{}:3: is odd; is this a text?",
-    "{}: is empty; give a file of word vectors",
+    "{}:1: is odd; correct the line", "{}: row 7: is odd; if training diverged, lower the learning rate",
+    "{}:3: is odd; is this a text?", "{}: is empty; give a file of word vectors",
     "{}:2: '; --' is odd; read it with --errors replace",
-    "{}: cannot be read: trailing data; `gzip -dc` extracts what comes before it",
-    "{}:in: row 2: is odd; correct it",
-]
+    "{}: cannot be read: trailing data; `gzip -dc` extracts what comes before it", "{}:in: row 2: is odd; correct it",
+]  # fmt: skip
 BAD = {
     "{}:1: is odd": "no remedy",
     "{}:1: is odd; it should not be": "no remedy",

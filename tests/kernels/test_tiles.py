@@ -16,14 +16,10 @@ from tiedtools.kernels.base.tiles import ROWS, VECTOR, combine, combine_transpos
 R = ROWS
 # (groups, rows, cols, width, slope)
 SHAPES = {
-    "one tile": (1, R, R, R, 0),
-    "dense": (1, 3 * R, 5 * R, 5 * R, 0),
-    "dense groups": (3, 2 * R, 4 * R, 4 * R, 0),
-    "band": (1, 4 * R, 5 * R, 2 * R, 1),
-    "band groups": (3, 2 * R, 4 * R, 3 * R, 1),
-    "band of one tile": (2, 3 * R, 3 * R, R, 1),
-    "band wider than high": (2, R, 6 * R, 6 * R, 1),
-}
+    "one tile": (1, R, R, R, 0), "dense": (1, 3 * R, 5 * R, 5 * R, 0), "dense groups": (3, 2 * R, 4 * R, 4 * R, 0),
+    "band": (1, 4 * R, 5 * R, 2 * R, 1), "band groups": (3, 2 * R, 4 * R, 3 * R, 1),
+    "band of one tile": (2, 3 * R, 3 * R, R, 1), "band wider than high": (2, R, 6 * R, 6 * R, 1),
+}  # fmt: skip
 VECTORS = [1, 2, 3, 4, 7]  # columns, in vector registers
 DTYPES = [np.float32, np.float64]
 GUARD = 2  # rows of NaN around every matrix, to detect out-of-bounds reads and writes

@@ -27,17 +27,12 @@ def word2vec(**options):
 
 
 MODELS = {
-    "w2v": lambda: word2vec(),
-    "w2v tied": lambda: word2vec(tying="tied"),
-    "w2v signs": lambda: word2vec(tying="signs"),
-    "w2v tied+L": lambda: word2vec(tying="linear"),
-    "w2v with hs": lambda: word2vec(hs=True),
-    "lstm": lambda: lmcase.model(dtype="float32", hidden=17),
-    "lstm tied": lambda: lmcase.model(tying="tied"),
-    "lstm tied+L": lambda: lmcase.model(tying="linear", hidden=17),
-    "rnnlm": lambda: rnnlmcase.model(dtype="float32"),
+    "w2v": lambda: word2vec(), "w2v tied": lambda: word2vec(tying="tied"), "w2v signs": lambda: word2vec(tying="signs"),
+    "w2v tied+L": lambda: word2vec(tying="linear"), "w2v with hs": lambda: word2vec(hs=True),
+    "lstm": lambda: lmcase.model(dtype="float32", hidden=17), "lstm tied": lambda: lmcase.model(tying="tied"),
+    "lstm tied+L": lambda: lmcase.model(tying="linear", hidden=17), "rnnlm": lambda: rnnlmcase.model(dtype="float32"),
     "rnnlm with document vectors": lambda: rnnlmcase.model(**rnnlmcase.DOC),
-}
+}  # fmt: skip
 
 
 def saved(model, folder, name="model.npz"):
@@ -83,11 +78,9 @@ def test_missing_or_invalid_vectors_are_rejected(tmp_path):
     assert Vectors.read(f"{path}:in").dim == 7
     refused(lambda: Vectors.read(f"{path}:out"), "model.npz: has no output vectors because it uses hierarchical", ":in")
     faulty = (
-        dict(values=np.ones(6)),
-        dict(word_out=np.ones((3, 2))),
-        dict(emb_in=np.ones((3, 2), int)),
+        dict(values=np.ones(6)), dict(word_out=np.ones((3, 2))), dict(emb_in=np.ones((3, 2), int)),
         dict(emb_in=np.ones((2, 2))),
-    )
+    )  # fmt: skip
     for arrays in faulty:
         with open(path, "wb") as file:
             modelfile.save(file, "word2vec", {}, ["a", "b", "c"], arrays)

@@ -108,11 +108,9 @@ COMMANDS = {
     "vocab": "vocab {text} --min-count 1",
     "w2v": "w2v {text} -min-count 1 -size 2 -iter 1 -threads 1 -sample 0 -debug 0 -output {out}",
     "lstm": "lstm {text} -valid {text} -debug 0 --epochs 1 --batch 2 --hidden 2 --layers 1 -output {out}",
-    "ppl": "ppl {model} {text}",
-    "ppl, streams": "ppl {model} {text} --batch 2",
-    "predict": "predict {model} {text}",
+    "ppl": "ppl {model} {text}", "ppl, streams": "ppl {model} {text} --batch 2", "predict": "predict {model} {text}",
     "nbest": "nbest {model} {text}",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)

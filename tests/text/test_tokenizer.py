@@ -28,16 +28,11 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=["Cs"]), max_size=20).map("".join)
 ASCII_TEXTS = st.lists(st.sampled_from([p for p in PIECES if p.isascii()] + [*map(chr, range(9, 127))])).map("".join)
 SPECS = [
-    DEFAULT,
-    "lower",
-    "lower,language=tr,hyphens=keep",
-    "lower,numbers=fold,urls=fold,punctuation=drop",
-    "numbers=zeros,apostrophes=split,language=el,lower",
-    "language=en,apostrophes=contractions",
-    "language=fr,urls=drop",
-    "language=it,numbers=drop,hyphens=keep,lower",
+    DEFAULT, "lower", "lower,language=tr,hyphens=keep", "lower,numbers=fold,urls=fold,punctuation=drop",
+    "numbers=zeros,apostrophes=split,language=el,lower", "language=en,apostrophes=contractions",
+    "language=fr,urls=drop", "language=it,numbers=drop,hyphens=keep,lower",
     "language=ca,apostrophes=drop,punctuation=drop",
-]
+]  # fmt: skip
 
 
 def tokenize(text, spec=DEFAULT):

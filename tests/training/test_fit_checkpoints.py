@@ -181,11 +181,8 @@ DAMAGES = [
 
 # Settings, and those without an option or whose option cannot differ alone.
 SETTINGS = {
-    "w2v": [Config],
-    "lm": [LstmConfig, Training],
-    "lstm": [LstmConfig, Training],
-    "rnnlm": [RnnlmConfig, Training],
-}
+    "w2v": [Config], "lm": [LstmConfig, Training], "lstm": [LstmConfig, Training], "rnnlm": [RnnlmConfig, Training],
+}  # fmt: skip
 SCHEDULE = set("min_gain epochs sessions restart keep clip schedule decay decay_after eval_batch".split())
 WITHOUT_OPTION = {
     "w2v": set(),

@@ -28,12 +28,9 @@ AWD = LstmConfig(
 )  # fmt: skip
 TRAINING = Training(epochs=5, lr=2.0, clip=0.5, schedule="constant", eval_batch=4)
 SETTINGS = {
-    "sgd": dict(l2=1e-3, weight_decay=1e-4),
-    "asgd": {},
-    "nt-asgd": dict(nonmono=1),
-    "adadelta": {},
+    "sgd": dict(l2=1e-3, weight_decay=1e-4), "asgd": {}, "nt-asgd": dict(nonmono=1), "adadelta": {},
     "adam": dict(sampled=3),
-}
+}  # fmt: skip
 RATES = {"adam": 0.01, "nt-asgd": 6.0}  # at 6, validation does not always improve
 every_optimizer = pytest.mark.parametrize("name", SETTINGS)
 

@@ -164,8 +164,7 @@ def test_errors_are_one_line_and_leave_existing_files(run, source, tmp_path):
     bad.write_text("2 2\na 1 2\nb 1\n")
     none.write_text("nothing\n")
     for args, message, status in (
-        ([bad, old], "bad.txt:3:", 1),
-        ([source, old, "--words", none], "no vectors to write", 1),
+        ([bad, old], "bad.txt:3:", 1), ([source, old, "--words", none], "no vectors to write", 1),
         ([source, source], "used as both input and output", 2),
         ([source, none, "--words", none], "used as both input and output", 2),
         (["-", old, "--words", "-"], "standard input can be read only once", 2),
@@ -174,14 +173,10 @@ def test_errors_are_one_line_and_leave_existing_files(run, source, tmp_path):
         (["", old], "'': cannot be read: No such file", 1),
         ([tmp_path / "nowhere.safetensors", old], "nowhere.safetensors: no such file", 1),
         ([source, tmp_path / "b.npz"], "b.npz: would be read as a model file", 2),
-        ([source, "-", "--to", "npy"], "two files", 2),
-        ([source, tmp_path / "b.npy.gz"], "not compressed", 2),
-        ([source, tmp_path], "is a directory", 1),
-        ([source, old, "--words", tmp_path / "nowhere"], "nowhere", 1),
-        ([source, old, "--top", 0], "0", 2),
-        ([source, old, "--lower", "all"], "all", 2),
-        ([source], "OUT", 2),
-    ):
+        ([source, "-", "--to", "npy"], "two files", 2), ([source, tmp_path / "b.npy.gz"], "not compressed", 2),
+        ([source, tmp_path], "is a directory", 1), ([source, old, "--words", tmp_path / "nowhere"], "nowhere", 1),
+        ([source, old, "--top", 0], "0", 2), ([source, old, "--lower", "all"], "all", 2), ([source], "OUT", 2),
+    ):  # fmt: skip
         result = run("convert", *args)
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr.splitlines()[-1] and "Traceback" not in result.stderr

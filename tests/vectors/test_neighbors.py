@@ -323,14 +323,11 @@ def test_words_outside_ascii(run, tmp_path):
 
 def test_errors_take_one_line(run, compass, tmp_path):
     for args, message, status in (
-        (["-"], "give the words as arguments", 2),
-        (["-", "east", "--with", "-"], "only once", 2),
-        ([tmp_path / "none.txt", "east"], "none.txt", 1),
-        ([compass, "east", "-k", 0], "0", 2),
-        ([compass, "east", "--restrict", 0], "0", 2),
-        ([compass, "east", "--format", "xml"], "xml", 2),
+        (["-"], "give the words as arguments", 2), (["-", "east", "--with", "-"], "only once", 2),
+        ([tmp_path / "none.txt", "east"], "none.txt", 1), ([compass, "east", "-k", 0], "0", 2),
+        ([compass, "east", "--restrict", 0], "0", 2), ([compass, "east", "--format", "xml"], "xml", 2),
         ([], "VECTORS", 2),
-    ):
+    ):  # fmt: skip
         result = run("nn", *args, input=b"")
         assert result.exit_code == status and result.stdout == ""
         assert message in result.stderr and result.stderr.count("\n") == 1

@@ -256,15 +256,10 @@ def test_words_that_are_not_utf8(read):
 # Errors
 
 TEXT_ERRORS = [
-    (b"", "is empty"),
-    (b"\n", ":1: is neither"),
-    (b"It was a dark night\nand so on\n", ":1: is neither"),
-    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", ":1: is neither"),
-    (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
-    (b"PK\x03\x04\x14\x00", "not a tiedtools model"),
-    (b"version: 10\nfile format: 0\n", "missing line"),
-    (b"0 2\n", ":1: ", "0 words"),
-    (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
+    (b"", "is empty"), (b"\n", ":1: is neither"), (b"It was a dark night\nand so on\n", ":1: is neither"),
+    (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", ":1: is neither"), (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
+    (b"PK\x03\x04\x14\x00", "not a tiedtools model"), (b"version: 10\nfile format: 0\n", "missing line"),
+    (b"0 2\n", ":1: ", "0 words"), (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
     (b"2 999999999999\na 1\nb 2\n", ":1: ", "of 999999999999 numbers"),
     (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the header's 999999999999 words"),
     (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the header's 3 words", "correct line 1"),
@@ -279,11 +274,9 @@ TEXT_ERRORS = [
     (b"2 2\na 1 2\nb 1_0 4\n", ":3: ", "'1_0'", "is not a number"),
     (b"2 2\na nan 2\nb 3 4\n", ":2: ", "'a' has the value 'nan'"),
     (b"2 2\na 1 2\nb 3 -INF\n", ":3: ", "'b' has the value '-INF'"),
-    (b"2 2\na 1 2\nb 3 1e39\n", ":3: ", "'b' has the value '1e39'"),
-    (b"2 2\na 1 2\n 3 4\n", ":3: ", "no word"),
-    (b"2 2\n\na 1 2\nb 3 4\n", ":2: ", "is empty"),
-    (b"a 1 2\n\n \nb 3 4\n", ":2: ", "is empty"),
-]
+    (b"2 2\na 1 2\nb 3 1e39\n", ":3: ", "'b' has the value '1e39'"), (b"2 2\na 1 2\n 3 4\n", ":3: ", "no word"),
+    (b"2 2\n\na 1 2\nb 3 4\n", ":2: ", "is empty"), (b"a 1 2\n\n \nb 3 4\n", ":2: ", "is empty"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in TEXT_ERRORS])

@@ -15,14 +15,12 @@ from recording import record
 RECORDED = Path(__file__).parents[2] / "helpers" / "oracle_cells.json"
 STEPS, LR = 20, 4.0
 CASES = {
-    "gru": dict(cell="gru", hidden=9),
-    "gru, gal": dict(cell="gru", tying="tied", **GAL),
-    "gru, variational": dict(cell="gru", **STATE_DROPOUT),
-    "rhn of depth 1": dict(cell="rhn", depth=1, hidden=9),
+    "gru": dict(cell="gru", hidden=9), "gru, gal": dict(cell="gru", tying="tied", **GAL),
+    "gru, variational": dict(cell="gru", **STATE_DROPOUT), "rhn of depth 1": dict(cell="rhn", depth=1, hidden=9),
     "rhn of depth 3, two layers": dict(cell="rhn", depth=3, tying="tied"),
     "rhn of depth 10, gal": dict(cell="rhn", depth=10, layers=1, tying="tied", **GAL),
     "rhn of depth 2, variational": dict(cell="rhn", depth=2, mask_sharing="batch", **STATE_DROPOUT),
-}
+}  # fmt: skip
 cases = pytest.mark.parametrize("name", CASES)
 
 

@@ -165,11 +165,9 @@ def test_all_commands_read_the_model(run, corpus, tmp_path, reuse):
     told = run("ppl", path, corpus, "--json")
     assert 1 < json.loads(told.stdout_bytes)["ppl"] < 12
     for command, more, given in (
-        ("predict", [], b"the cats\n"),
-        ("generate", ["--lines", 2], None),
-        ("nbest", [], b"0 ||| the cats sat ||| f=1\n"),
-        ("nn", ["cats"], None),
-    ):
+        ("predict", [], b"the cats\n"), ("generate", ["--lines", 2], None),
+        ("nbest", [], b"0 ||| the cats sat ||| f=1\n"), ("nn", ["cats"], None),
+    ):  # fmt: skip
         result = run(command, path, *more, input=given)
         assert result.exit_code == 0 and result.stdout_bytes, (command, result.stderr)
 

@@ -10,12 +10,10 @@ from tiedtools.models.lm.continuing import continued, read_source
 RNG = np.random.default_rng(7)
 SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)
 KINDS = {
-    "untied": dict(),
-    "tied": dict(tying="tied"),
-    "linear": dict(tying="linear", hidden=12, cell="gru"),
+    "untied": dict(), "tied": dict(tying="tied"), "linear": dict(tying="linear", hidden=12, cell="gru"),
     "chars": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="all"),
     "plain": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="plain", output_bias=False),
-}
+}  # fmt: skip
 OPTIMIZERS = dict(
     sgd=dict(l2=0.01, weight_decay=0.01, lr_weight_decay=0.01, unit_embeddings=True),
     asgd=dict(sampled=5),

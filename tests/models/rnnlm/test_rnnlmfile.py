@@ -19,32 +19,14 @@ WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
 COUNTS = [30, 40, 9, 9, 4, 1, 1]
 CLASSES = [0, 0, 1, 1, 1, 2, 2]
 HEADER = {
-    "version": 10,
-    "file format": 0,
-    "training data file": "some/train",
-    "validation data file": "",
-    "last probability of validation data": -1234.5,
-    "number of finished iterations": 3,
-    "current position in training data": 70,
-    "current probability of training data": -5.25,
-    "save after processing # words": 0,
-    "# of training words": 94,
-    "input layer size": 10,
-    "hidden layer size": 3,
-    "compression layer size": 0,
-    "output layer size": 10,
-    "direct connections": 8,
-    "direct order": 4,
-    "bptt": 5,
-    "bptt block": 12,
-    "vocabulary size": 7,
-    "class size": 3,
-    "old classes": 1,
-    "independent sentences mode": 1,
-    "starting learning rate": 0.1,
-    "current learning rate": 0.05,
-    "learning rate decrease": 1,
-}
+    "version": 10, "file format": 0, "training data file": "some/train", "validation data file": "",
+    "last probability of validation data": -1234.5, "number of finished iterations": 3,
+    "current position in training data": 70, "current probability of training data": -5.25,
+    "save after processing # words": 0, "# of training words": 94, "input layer size": 10, "hidden layer size": 3,
+    "compression layer size": 0, "output layer size": 10, "direct connections": 8, "direct order": 4, "bptt": 5,
+    "bptt block": 12, "vocabulary size": 7, "class size": 3, "old classes": 1, "independent sentences mode": 1,
+    "starting learning rate": 0.1, "current learning rate": 0.05, "learning rate decrease": 1,
+}  # fmt: skip
 RNG = np.random.default_rng(1)
 HIDDEN, INTO, OUT, DIRECT = (RNG.standard_normal(n).astype(np.float32) for n in (3, 3 * 10, 10 * 3, 8))
 INTO[:3] = 1e-30, -0.0, 123456.7
@@ -125,14 +107,8 @@ def test_round_trip(stored, binary, direct):
     model = Rnnlm(Vocab(WORDS, np.array(COUNTS)), config)
     model.params.values[:] *= np.float32(1e-7)
     model.progress = {
-        "iter": 2,
-        "position": 0,
-        "alpha": 0.1 / 2**12,
-        "halving": 1,
-        "llogp": -77.25,
-        "train": "t",
-        "valid": "a b",
-    }
+        "iter": 2, "position": 0, "alpha": 0.1 / 2**12, "halving": 1, "llogp": -77.25, "train": "t", "valid": "a b",
+    }  # fmt: skip
     file = io.BytesIO()
     write(file, model, binary)
     again = read(stored(file.getvalue()), threads=1)

@@ -46,11 +46,9 @@ def masks(m):
     """Return the masks of the last step by site."""
     net, c = m.network, m.config
     found = {
-        "source": (net.drop_source, c.size),
-        "target": (net.drop_target, c.size),
-        "annotation": (net.drop_annotation, 2 * c.hidden),
-        "out": (net.drop_out, c.size),
-    }
+        "source": (net.drop_source, c.size), "target": (net.drop_target, c.size),
+        "annotation": (net.drop_annotation, 2 * c.hidden), "out": (net.drop_out, c.size),
+    }  # fmt: skip
     return {site: drop.mask[..., :width] for site, (drop, width) in found.items() if drop.mask is not None}
 
 

@@ -222,13 +222,10 @@ def test_a_checkpoint_without_a_setting_has_its_default(tmp_path, name):
 
 
 OF_L = {
-    "signs": dict(tying="signs", negated=0.5, shift=-1.0),
-    "fewer": dict(tying="signs", negated=0.2, shift=-1.0),
-    "unshifted": dict(tying="signs", negated=0.5, shift=0.0),
-    "none": dict(tying="signs", negated=0.0, shift=0.0),
-    "linear": dict(tying="linear", shift=0.0),
-    "tied": dict(tying="tied", shift=0.0),
-}
+    "signs": dict(tying="signs", negated=0.5, shift=-1.0), "fewer": dict(tying="signs", negated=0.2, shift=-1.0),
+    "unshifted": dict(tying="signs", negated=0.5, shift=0.0), "none": dict(tying="signs", negated=0.0, shift=0.0),
+    "linear": dict(tying="linear", shift=0.0), "tied": dict(tying="tied", shift=0.0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name, other", [*itertools.pairwise([*OF_L, "fewer", "linear", "signs", "unshifted"])])

@@ -52,12 +52,10 @@ def test_without_negative_samples_there_is_no_shift():
 
 def test_rules_of_the_kernels():
     for options, expected in (
-        ({}, (3, 3, True, False)),
-        (dict(cbow_grad="exact"), (3, 3, True, True)),
-        (dict(cbow_sum=True), (3, 3, False, False)),
-        (dict(cbow_sum=True, cbow_grad="exact"), (3, 3, False, False)),
+        ({}, (3, 3, True, False)), (dict(cbow_grad="exact"), (3, 3, True, True)),
+        (dict(cbow_sum=True), (3, 3, False, False)), (dict(cbow_sum=True, cbow_grad="exact"), (3, 3, False, False)),
         (dict(fixed_window=True), (3, 1, True, False)),
-    ):
+    ):  # fmt: skip
         rules = workspaces.rules(Config(window=3, **options))
         assert (rules.window, rules.radii, rules.mean, rules.divide) == expected
 
@@ -74,11 +72,9 @@ def test_batches_of_tied_vectors_depend_on_the_shift():
     shapes = {name: workspaces.layout(Config(**options)) for name, options in TYINGS.items()}
     assert shapes["tied"] == (1, 8, 64) and shapes["signs"] == (1, 32, 32)
     for options, name in (
-        (dict(fit_pmi=True), "signs"),
-        (dict(shift=-1.0), "signs"),
-        (dict(shift=1.0), "tied"),
+        (dict(fit_pmi=True), "signs"), (dict(shift=-1.0), "signs"), (dict(shift=1.0), "tied"),
         (dict(fit_pmi=True, shift=0.0), "tied"),
-    ):
+    ):  # fmt: skip
         assert workspaces.layout(Config(tying="tied", **options)) == shapes[name]
     for name in "untied", "linear":
         assert workspaces.layout(Config(tying=name, fit_pmi=True)) == shapes[name]
@@ -96,11 +92,8 @@ def test_batches_depend_on_the_targets_of_a_window(architecture, targets):
 
 def test_learning_rate_of_several_ranks():
     square_root = (
-        {},
-        dict(tying="tied"),
-        dict(tying="signs", fit_pmi=False),
-        dict(fit_pmi=True, architecture="skipgram"),
-    )
+        {}, dict(tying="tied"), dict(tying="signs", fit_pmi=False), dict(fit_pmi=True, architecture="skipgram"),
+    )  # fmt: skip
     sixth_root = dict(tying="signs"), dict(tying="linear"), dict(fit_pmi=True)
     for power, settings in (1 / 2, square_root), (1 / 6, sixth_root):
         assert [lr_factor(4, Config(**options)) for options in settings] == [pytest.approx(4**power)] * len(settings)

@@ -132,11 +132,8 @@ def test_written_vectors():
     model = trained(epochs=1)
     emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
     for which, expected in (
-        ("in", emb_in),
-        ("out", emb_out),
-        ("sum", emb_in + emb_out),
-        ("concat", np.hstack([emb_in, emb_out])),
-    ):
+        ("in", emb_in), ("out", emb_out), ("sum", emb_in + emb_out), ("concat", np.hstack([emb_in, emb_out])),
+    ):  # fmt: skip
         vectors = model.vectors(which)
         assert vectors.words == model.vocab.words
         np.testing.assert_array_equal(vectors.matrix, expected)
