@@ -1,4 +1,4 @@
-"""Test encoding text as vocabulary and token IDs: against plain Python, and on unusual input."""
+"""Test encoding of texts, vocabularies, and lists of words."""
 
 import bz2
 import collections
@@ -20,7 +20,7 @@ from tiedtools.kernels.text import tokenize
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import WordTable, count
 from tiedtools.text.encoding import EncodedText, encode
-from tiedtools.text.vocab import Vocab
+from tiedtools.text.vocab import Vocab, read_words
 
 
 def tokens_of(data):
@@ -372,3 +372,19 @@ def test_sentences(tmp_path):
     (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
     encoded = encode([str(tmp_path / "text")], min_count=2)
     assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]
+
+
+def test_lists_of_words_with_and_without_counts(tmp_path):
+    path = tmp_path / "listed"
+    path.write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
+    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
+
+
+@pytest.mark.parametrize("listed, problem", [
+    ("a 1\nb c\n", ":2: expected a word, or `word count`"), ("a b 1\n", ":1: expected a word, or `word count`"),
+    ("a\nb\na 1\n", ":3: duplicate word 'a'; remove one line"), ("\n", ": is empty; give a list of words"),
+])  # fmt: skip
+def test_invalid_lists_of_words_are_rejected(tmp_path, listed, problem):
+    path = tmp_path / "listed"
+    path.write_text(listed)
+    refused(lambda: read_words(str(path)), f"{path}{problem}")

@@ -1,8 +1,9 @@
-"""Test Morfessor's morphs: segmentation as by Morfessor itself, training, and its text format."""
+"""Test morphs and syllables: the libraries, files of morphs, and what happens without a library."""
 
 import gzip
 import io
 import math
+import pickle
 import random
 import re
 import shlex
@@ -11,9 +12,10 @@ import sys
 import pytest
 from refusals import refused
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.text import morphs
 from tiedtools.text.morphs import Lexicon
+from tiedtools.text.syllables import Syllables
 
 ENDINGS = ["", "s", "ed", "ing", "er", "ers", "able", "ness", "-like"]
 STEMS = ["walk", "talk", "read", "sing", "jump", "play", "lock", "work", "hear", "bäck", "koş"]
@@ -160,3 +162,48 @@ def test_an_unsplit_vocabulary_round_trips():
 def test_without_morfessor(monkeypatch):
     monkeypatch.setitem(sys.modules, "morfessor", None)
     refused(lambda: morphs.learn(["a"], 1), 'needs Morfessor: pip install "tiedtools[subwords]"')
+
+
+@pytest.fixture
+def pyphen():
+    return pytest.importorskip("pyphen", reason='needs Pyphen: pip install "tiedtools[subwords]"')
+
+
+SYLLABLES = [
+    ("en_US", "hyphenation", "hy phen ation"), ("en_US", "dog", "dog"), ("en_US", "year-to-year", "year to year"),
+    ("en_US", "dollar-denominated", "dol lar de nom i nat ed"),  # Pyphen's are empty around the hyphen
+    ("en_US", "-", "-"), ("en_US", "--", "--"), ("en_US", "<unk>", "<unk>"), ("en-US", "Paper", "Pa per"),
+    ("de_DE", "Straßenbahn", "Stra ßen bahn"), ("de", "e\u0301clair", "e\u0301clair"),
+    ("hu_HU", "asszonnyal", "asz szony nyal"), ("en_US", "", ""),
+]  # fmt: skip
+
+
+def test_syllables(pyphen):
+    for language, word, syllables in SYLLABLES:
+        assert Syllables(language).segment(word) == syllables.split()
+
+
+def test_lowercasing_that_lengthens_a_word(pyphen):
+    assert "".join(Syllables("en_US").segment("İİİİstanbulİ")) == "İİİİstanbulİ"
+
+
+def test_unknown_language(pyphen):
+    refused(lambda: Syllables("tlh").load(), "`language='tlh'` is not", ", en_GB, en_US, ", "zu_ZA", kind=Contradiction)
+
+
+def test_without_pyphen(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyphen", None)
+    refused(lambda: Syllables("en_US").load(), 'syllables need Pyphen: pip install "tiedtools[subwords]"')
+    refused(lambda: Syllables("en_US", "0.9", "0" * 64).segment("paper"), "syllables need Pyphen: pip install")
+
+
+def test_patterns_of_another_version(pyphen):
+    made = Syllables("de_DE").load()
+    assert made.version == pyphen.__version__ and len(made.patterns) == 64
+    assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same
+    refused(lambda: Syllables("de_DE", "0.9", "0" * 64).segment("Papier"), "not those of version", "; pip install")
+
+
+def test_pickling(pyphen):
+    again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
+    assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]

@@ -1,15 +1,18 @@
-"""Test the texts in a field of records: JSON lines, CSV, and TSV."""
+"""Test fields of records, documents of a text, and texts of resampled documents."""
 
 import csv
 import gzip
 import io
+import itertools
 import json
 
+import numpy as np
 import pytest
 from refusals import refused
 
 import tiedtools
 from tiedtools import TiedtoolsError
+from tiedtools.text.documents import Marks, draw, rearranged
 from tiedtools.text.encoding import encode
 from tiedtools.text.parts import Part
 from tiedtools.text.raw import prepared
@@ -93,3 +96,54 @@ def test_parts_of_json_lines_are_divided_and_csv_is_not(tmp_path):
     assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
     refused(lambda: list(records(Part(path, 2 * size, 4 * size), "txt")), "a.jsonl:3: record 1: no field")
     refused(lambda: list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text")), "cannot be divided")
+
+
+FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"
+SECOND = "\na\nb c\n\nc a"  # without a final line end
+
+
+def documents(ids, bounds):
+    return [ids[start:end].tolist() for start, end in itertools.pairwise(bounds)]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    for name, text in ("one", FIRST), ("two", SECOND):
+        (tmp_path / name).write_text(text)
+    return [str(tmp_path / "one"), str(tmp_path / "two")]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind, expected", [
+    ("line", ["a b\n", "c\n\n\n", "b a\n\n\n", "c c\n\n", "a\n", "b c\n\n", "c a"]),
+    ("paragraph", ["a b\nc\n\n\n", "b a\n\n\n", "c c\n\n", "a\nb c\n\n", "c a"]),
+    ("file", ["a b\nc\n\n\nb a\n\n\nc c\n", "\na\nb c\n\nc a"]),
+])  # fmt: skip
+def test_documents_are_lines_paragraphs_or_files(paths, monkeypatch, kind, expected, threads):
+    """Each has a word; rare words are dropped, and an empty line in a block by itself is one, too."""
+    monkeypatch.setattr("tiedtools.text.sources.BLOCK", 5)
+    marks = Marks(kind)
+    text = encode(paths, 3, threads=threads, marks=marks)
+    words = ["\n", *text.vocab.words[1:]]
+    shown = ["".join(words[k] + " " * bool(k) for k in ids) for ids in documents(text.ids, marks.bounds(text.ids))]
+    assert [document.replace(" \n", "\n").rstrip(" ") for document in shown] == expected
+
+
+def test_rearranged_texts_are_their_documents_in_order(paths):
+    marks = Marks("line")
+    text = encode(paths, 1, marks=marks)
+    bounds, order = marks.bounds(text.ids), np.array([3, 0, 3, 5])
+    parts = documents(text.ids, bounds)
+    new = rearranged(text.vocab.words, text.ids, bounds, order)
+    assert new.ids.tolist() == [k for number in order for k in parts[number]]
+    assert new.vocab.counts.tolist() == np.bincount(new.ids, minlength=len(text.vocab)).tolist()
+
+
+def test_draws_are_the_settings_of_antoniak_and_mimno():
+    rng = np.random.default_rng(1)
+    assert draw("none", 5, rng).tolist() == [0, 1, 2, 3, 4]
+    shuffled = draw("shuffle", 100, rng)
+    assert sorted(shuffled) == list(range(100)) != shuffled.tolist()
+    drawn = draw("documents", 10_000, rng)
+    assert len(drawn) == 10_000
+    assert np.mean(np.bincount(drawn, minlength=10_000) == 0) == pytest.approx(np.exp(-1), abs=0.02)

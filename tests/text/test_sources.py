@@ -1,11 +1,13 @@
-"""Test text sources: corrupt compressed files, and reports of invalid UTF-8."""
+"""Test sources of text: files, standard input, iterables, compression, URLs."""
 
+import builtins
 import bz2
 import gzip
 import io
 import itertools
 import lzma
 import os
+import pathlib
 import threading
 
 import pytest
@@ -13,7 +15,12 @@ from fakelm import FakeLM
 from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.text.sources import Decoder, open_source
+from tiedtools.files.output import refuse_clashes
+from tiedtools.text import remote
+from tiedtools.text.encoding import encode
+from tiedtools.text.parts import shares
+from tiedtools.text.sentences import LONGEST_WORD, sources, words_of
+from tiedtools.text.sources import BLOCK, Decoder, open_source, refuse_missing
 
 TEXT = b"".join(b"line %d\n" % k for k in range(30_000))
 
@@ -123,3 +130,214 @@ def test_commands_report_replaced_bytes(run, tmp_path, command):
     assert result.exit_code == 0, result.stderr
     told = f"{names['text']}: replaced 4 invalid UTF-8 sequences with U+FFFD, the first in line 3\n"
     assert result.stderr.count(told) == (2 if command.startswith("lstm") else 1)
+
+
+SENTENCES = [["the", "cat", "sat"], ["the", "döner", "sat"], []] * 3
+AS_TEXT = "the cat sat\nthe döner sat\n\n" * 3
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "text"
+    path.write_text(AS_TEXT)
+    return path
+
+
+def read(source):
+    text = encode(sources(source), 1)
+    return text.vocab.words, text.ids.tolist()
+
+
+@pytest.mark.parametrize("make", [
+    lambda path: path, lambda path: [path], open, lambda path: open(path, "rb"), lambda path: io.StringIO(AS_TEXT),
+    lambda path: io.BytesIO(AS_TEXT.encode()), lambda path: io.BytesIO(gzip.compress(AS_TEXT.encode())),
+    lambda path: SENTENCES, lambda path: (tuple(sentence) for sentence in SENTENCES), lambda path: map(iter, SENTENCES),
+], ids='path,paths,file,binary file,text stream,bytes,gzip,lists,generator,iterators'.split(','))  # fmt: skip
+def test_every_kind_of_source_reads_the_same(path, make):
+    assert read(make(path)) == read(str(path))
+
+
+def test_several_paths_are_read_in_order(path):
+    words, ids = read([str(path), path])
+    assert (words, ids) == (read(path)[0], read(path)[1] * 2)
+
+
+def test_an_open_file_is_read_from_where_it_stands(path):
+    with open(path) as file:
+        file.readline()
+        assert read(file) == read(SENTENCES[1:])
+        assert not file.closed
+
+
+def test_a_generator_is_read_piece_by_piece():
+    """No more than a block is taken from it before the first words are used."""
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        while True:
+            taken += 1
+            yield ["word"] * 1000
+
+    (source,) = sources(endless())
+    assert len(source.read(BLOCK)) == BLOCK
+    assert 5000 * taken == pytest.approx(BLOCK, rel=0.01)
+
+
+def test_a_sentence_longer_than_a_block():
+    assert len(read([["a", "b"] * BLOCK])[1]) == 2 * BLOCK + 1
+
+
+@pytest.mark.parametrize("source, problem", [
+    (5, "expected a path, a file, or an iterable of sentences, found int"), (None, "found NoneType"),
+    (b"path", "found bytes"), ([], "sentences: no words"), ([[]], "sentences: no words"),
+    (["the cat", "sat"], "the cat: no such file; a list of strings is a list of paths: split sentences"),
+    ([1, 2], "sentences:1: a sentence is a list of words, not int 1"),
+    ([["a"], "b c"], "sentences:2: a sentence is a list of words, not str 'b c'; split it into words"),
+    ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),
+    ([["a", 1]], "sentences:1: a word is a str, not int 1"), ([[b"a"]], "sentences:1: a word is a str, not bytes"),
+    ([["a b"]], "'a b' is empty or contains a blank"), ([["a", ""]], "'' is empty or contains a blank"),
+    ([["a\0"]], "contains a blank or a zero byte"), ([["\udcff"]], "is not valid Unicode"),
+    ([["x" * 30_000_000]], f"a word of more than {LONGEST_WORD:,} bytes"),
+], ids=lambda value: str(value)[:20] if isinstance(value, str) else None)  # fmt: skip
+def test_other_sources_are_refused(source, problem):
+    with pytest.raises(TiedtoolsError, match=problem) as raised:
+        read(source)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+def test_errors_of_the_source_itself_pass():
+    def failing():
+        yield ["a"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(failing())
+
+
+def test_words_of():
+    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
+    refused(lambda: words_of([1]), "a word is a str")
+    assert isinstance(sources(pathlib.Path("a"))[0], str)
+
+
+DATA = b"".join(b"a line %d\n" % k for k in range(5000))
+
+
+@pytest.fixture
+def memory():
+    """A function that writes files to fsspec's memory:// and returns their URLs."""
+    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
+    system = fsspec.filesystem("memory")
+
+    def write(name, data):
+        system.pipe(f"/{name}", data)
+        return f"memory://{name}"
+
+    yield write
+    system.store.clear()
+
+
+def content(source):
+    with open_source(source) as file:
+        return file.read()
+
+
+def test_urls():
+    assert all(map(remote.is_url, ["s3://bucket/key", "file:///tmp/text", "simplecache::s3://bucket/key"]))
+    assert not any(map(remote.is_url, ["/tmp/text", "-", "a b://c", "://c", ["s3://bucket/key"]]))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_urls_are_read_like_files(tmp_path, memory, pack):
+    url, path = memory("text", pack(DATA)), tmp_path / "text"
+    path.write_bytes(pack(DATA))
+    for source in url, f"file://{path}":
+        assert content(source) == DATA
+        assert remote.size(source) == len(pack(DATA))
+    assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
+
+
+def test_zstandard(memory):
+    compression = pytest.importorskip("backports.zstd")
+    assert content(memory("text", compression.compress(DATA))) == DATA
+
+
+def test_an_empty_file(memory):
+    assert content(memory("text", b"")) == b""
+
+
+def test_damaged_files_name_the_url(memory):
+    for data, message in (
+        (gzip.compress(DATA)[:-20], "the compressed data is truncated"),
+        (gzip.compress(DATA) + b"x", "trailing data after the gzip stream"),
+    ):
+        refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
+
+
+def test_missing_files_name_the_url(tmp_path, memory):
+    for url in "memory://missing", f"file://{tmp_path}/missing":
+        for action in content, remote.size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
+    refuse_missing([memory("text", b""), "-"])
+
+
+@pytest.mark.parametrize("error, message", [
+    (PermissionError("s3 says\nno"), "cannot be read: Permission denied; check its permissions"),
+    (OSError(110, "Connection timed out"), "cannot be read: Connection timed out"),
+    (RuntimeError("no\ncredentials"), r"cannot be read: no\\ncredentials; check the URL, the credentials, .*"),
+    (TimeoutError(), "cannot be read: TimeoutError; check the URL, the credentials, and the network"),
+])  # fmt: skip
+def test_errors_of_the_file_system_name_the_url(monkeypatch, memory, error, message):
+    """Whether in looking the file up, in opening it, or in reading it."""
+
+    def refuse(*_, **__):
+        raise error
+
+    import fsspec
+
+    url, system = memory("text", DATA), type(fsspec.filesystem("memory"))
+    for target, name in (system, "info"), (system, "_open"), (type(system().open("/text")), "read"):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, refuse)
+            refused(lambda: remote.size(url) if name == "info" else content(url), f"memory://text: {message}")
+
+
+def test_unknown_protocols(memory):
+    refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
+
+
+@pytest.mark.parametrize("missing, url, message", [
+    (["fsspec"], "s3://b/k", 'needs fsspec: pip install "tiedtools\\[remote\\]"'),
+    (["s3fs", "aiobotocore"], "s3://b/k", ".*[Ii]nstall.* s3fs.*"),
+    (["pyarrow"], "hdfs://host/x", "No module named 'pyarrow.*'; pip install pyarrow"),
+])  # fmt: skip
+def test_missing_packages(monkeypatch, memory, missing, url, message):
+    """fsspec itself, a package that it names, and one that it does not."""
+    imported = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return imported(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    refused(lambda: content(url), f"{url}: {message}")
+
+
+def test_an_output_must_not_overwrite_a_local_url(tmp_path):
+    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
+    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
+
+
+def test_sources():
+    assert sources("s3://b/a text") == ["s3://b/a text"]
+    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+
+
+def test_commands_read_urls(run, memory):
+    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
+    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
+    result = run("w2v", "memory://missing", "-size", 2)
+    assert result.exit_code == 1
+    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"

@@ -1,11 +1,24 @@
-"""Test the translation model: against plain NumPy, gradients against finite differences, and padding and order."""
+"""Test the translation model: against NumPy and PyTorch, saved, and loaded."""
+
+import io
+import json
+import pickle
+from pathlib import Path
 
 import nmtreference
 import numpy as np
 import pytest
-from nmtcase import LENGTHS, batch, every_size, every_tying, gradient, model, pairs, values
+from nmtcase import LENGTHS, V_SOURCE, V, batch, every_size, every_tying, gradient, model, pairs, values
+from recording import record
+from refusals import refused
 
-from tiedtools.models.translation.model import prepare
+from tiedtools.base.errors import Contradiction
+from tiedtools.kernels.base.arrays import imagining
+from tiedtools.models.families import load_model
+from tiedtools.models.translation.config import TranslationConfig
+from tiedtools.models.translation.model import Translator, prepare
+from tiedtools.network.threads import idle
+from tiedtools.text.vocab import Vocab
 
 
 def reference(m, lengths=LENGTHS):
@@ -161,3 +174,174 @@ def test_gradients_accumulate_only_within_a_step():
         np.testing.assert_allclose(
             m.params.cut(m.params.grads, name), 2 * once[name], rtol=1e-12, atol=1e-15, err_msg=name
         )
+
+
+Counted = idle(Translator)
+
+
+@pytest.mark.parametrize("tie, millions", [("none", 167.9), ("decoder", 121.9), ("all", 79.4)])
+def test_parameters_of_press_and_wolf(tie, millions):
+    """Their English-French models: 168M, 122M, and 80M in table 8."""
+    source, target = (Vocab.made_up(V) for V in (87_000, 92_000))
+    if tie == "all":
+        source = target = Vocab.made_up(94_000)
+    with imagining():
+        m = Counted(source, target, TranslationConfig(size=500, hidden=1000, tie=tie))
+    assert m.n_params == pytest.approx(millions * 1e6, abs=0.05e6)
+
+
+@every_tying
+def test_number_of_parameters(tie):
+    m, n = 5, 3
+    words = {"none": V_SOURCE + 2 * V, "decoder": V_SOURCE + V, "all": V}[tie] * m + V
+    gru = lambda inputs: 3 * n * (inputs + n + 1)
+    encoder, decoder = 2 * gru(m), gru(m) + gru(2 * n) + (2 * n + 1) * n
+    attention = (2 * n) ** 2 + 2 * n + n * 2 * n + 2 * n
+    readout = m * (n + m + 2 * n + 1)
+    assert model(tie).n_params == words + encoder + decoder + attention + readout
+
+
+def test_tied_embeddings_are_one_array():
+    m = model("all")
+    m.params["emb_source"][7, 2] = 5
+    assert m.params["emb_in"][7, 2] == m.params["emb_out"][7, 2] == 5
+    m = model("decoder")
+    m.params["emb_in"][7, 2] = 5
+    assert m.params["emb_out"][7, 2] == 5 != m.params["emb_source"][7, 2]
+
+
+def same(m, other):
+    assert other.codes == m.codes and other.source_vocab.words == m.source_vocab.words
+    assert (other.source_vocab is other.target_vocab) == (m.source_vocab is m.target_vocab)
+    given, theirs = values(m), values(other)
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(array, given[name])
+    for which in "source", "in", "out", "sum", "concat":
+        np.testing.assert_array_equal(other.vectors(which).matrix, m.vectors(which).matrix)
+    ids, targets, _ = batch(m)
+    np.testing.assert_allclose(other.score(ids, targets), m.score(ids, targets), rtol=1e-12)
+
+
+@every_tying
+def test_saved_and_pickled(tie, tmp_path):
+    m = model(tie)
+    m.codes = "#version: 0.2\nt h\nth e</w>\n"
+    file = io.BytesIO()
+    m.save(file)
+    path = tmp_path / "model.npz"
+    path.write_bytes(file.getvalue())
+    same(m, load_model(str(path), 2))
+    same(m, pickle.loads(pickle.dumps(m)))
+
+
+def test_vectors():
+    m = model()
+    assert m.vectors("source").words == m.source_vocab.words and m.vectors("in").words == m.target_vocab.words
+    np.testing.assert_array_equal(m.vectors("source").matrix, m.params["emb_source"].astype(np.float32))
+    both = m.params["emb_in"].astype(np.float32), m.params["emb_out"].astype(np.float32)
+    np.testing.assert_allclose(m.vectors("sum").matrix, both[0] + both[1], atol=1e-6)
+
+
+def test_three_way_tying_needs_one_vocabulary():
+    with pytest.raises(Contradiction, match="one vocabulary"):
+        Translator(Vocab.made_up(9), Vocab.made_up(9), TranslationConfig(tie="all"))
+
+
+def test_damaged_files(tmp_path):
+    m, path, file = model(), tmp_path / "model.npz", io.BytesIO()
+    m.save(file)
+    path.write_bytes(file.getvalue()[:-400])
+    refused(lambda: load_model(str(path)), "corrupt")
+    m.source_vocab.words[3], file = "w4", io.BytesIO()
+    m.save(file)
+    path.write_bytes(file.getvalue())
+    refused(lambda: load_model(str(path)), "comes twice")
+
+
+def test_memory_grows_with_what_is_trained():
+    vocabs = Vocab.made_up(2000), Vocab.made_up(3000)
+    need = lambda **settings: Translator.memory(vocabs, TranslationConfig(**settings))
+    embeddings = 4 * 128 * (2000 + 2 * 3000)
+    base = need(optimizer="sgd")
+    assert base > 3 * embeddings
+    assert need(optimizer="adam") > base + 2 * embeddings
+    assert need(batch=64, optimizer="sgd") > base + 10**6 and need(max_length=200, optimizer="sgd") > base + 10**6
+    assert need(tie="decoder", optimizer="sgd") < base - 3 * 4 * 128 * 3000 * 0.9
+
+
+RECORDED = Path(__file__).parents[2] / "helpers" / "oracle_nmt.json"
+STEPS = 20
+DROPOUT = dict(drop_emb=0.2, drop_annotation=0.4, drop_out=0.3)
+CASES = {  # (settings, learning rate, clip)
+    "untied, adadelta": (dict(optimizer="adadelta"), 1.0, 1.0),
+    "tied decoder, adam": (dict(tie="decoder", optimizer="adam"), 0.02, 2.5),
+    "all tied, adadelta": (dict(tie="all", optimizer="adadelta", threads=2), 1.0, 2.0),
+    "untied, dropout": (dict(optimizer="adam", **DROPOUT), 0.02, 3.0),
+    "all tied, dropout": (dict(tie="all", optimizer="sgd", threads=3, **DROPOUT), 0.1, 3.0),
+}
+cases = pytest.mark.parametrize("name", CASES)
+
+
+def made(name):
+    return model(size=11, hidden=17, init=0.3, **CASES[name][0])
+
+
+def trained(name, between=lambda model, batch: None):
+    """Train for 20 steps; returns (model, mean losses, gradient norms). `between` is called before each update."""
+    m, losses, norms = made(name), [], []
+    _, lr, clip = CASES[name]
+    learner = m.learner(clip)
+    for k in range(STEPS):
+        given = batch(m, seed=k % 4)
+        nats, n, _ = m.train_step(given.ids, given.targets, (), k)
+        between(m, given)
+        losses.append(nats / n)
+        norms.append(learner.optimizer.update(lr))
+    return m, losses, norms
+
+
+def masks(m):
+    """Return the masks of the last step by site."""
+    net, c = m.network, m.config
+    found = {
+        "source": (net.drop_source, c.size), "target": (net.drop_target, c.size),
+        "annotation": (net.drop_annotation, 2 * c.hidden), "out": (net.drop_out, c.size),
+    }  # fmt: skip
+    return {site: drop.mask[..., :width] for site, (drop, width) in found.items() if drop.mask is not None}
+
+
+def compared(name):
+    """Train both; returns what `trained` does, and parameters by name, losses, and norms of PyTorch."""
+    pytest.importorskip("torch")
+    from torchnmt import Oracle
+
+    oracle, losses, norms = Oracle(made(name), *CASES[name][1:]), [], []
+
+    def step(m, given):
+        found = masks(m)
+        assert len(found) == (4 if m.config.drop_out else 0) and all((mask == 0).any() for mask in found.values())
+        nats, norm = oracle.step(given.ids, given.targets, found)
+        losses.append(nats / np.count_nonzero(given.targets >= 0))
+        norms.append(norm)
+
+    return trained(name, step), (oracle.values(), losses, norms)
+
+
+@cases
+def test_training_matches_pytorch(name):
+    (m, *ours), (values, *theirs) = compared(name)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+    for parameter, array in m.params.owners():
+        np.testing.assert_allclose(array, values[parameter], atol=1e-7, err_msg=parameter)
+
+
+@cases
+def test_losses_and_norms_match_the_recorded_ones(name):
+    recorded = json.loads(RECORDED.read_text())[name]
+    _, losses, norms = trained(name)
+    np.testing.assert_allclose([losses, norms], [recorded["loss"], recorded["norm"]], rtol=1e-5)
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.02 and max(norms) > CASES[name][2]
+
+
+if __name__ == "__main__":
+    record(RECORDED, ((name, compared(name)[1][1:]) for name in CASES))
