@@ -43,7 +43,9 @@ def pytest_collection_modifyitems(config, items):
 def run():
     """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.
 
-    Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test.
+    Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test. `run.fails(2, "--size",
+    "w2v", ...)` checks the exit status, that nothing is printed, and that only the last line of standard error is an
+    error, which names "--size".
     """
     from click.testing import CliRunner
 
@@ -58,6 +60,14 @@ def run():
             raise result.exception
         return result
 
+    def fails(status, named, *args, **options):
+        result = run(*args, **options)
+        *before, error = result.stderr.splitlines() or [""]
+        assert (result.exit_code, result.stdout_bytes) == (status, b""), result.stderr
+        assert error.startswith("tiedtools") and named in error and not any(x.startswith("tiedtools") for x in before)
+        return result
+
+    run.fails = fails
     return run
 
 

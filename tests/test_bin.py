@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.base.version import __version__
 from tiedtools.cli import COMMANDS

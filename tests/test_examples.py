@@ -14,7 +14,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools import Vectors
 from tiedtools.evaluation.similarity import SimilaritySet, read_set

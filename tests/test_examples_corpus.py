@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.text.sources import open_source
 

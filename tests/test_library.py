@@ -10,8 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
-from refusals import refused
+from common import ROOT, refused
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.models.word2vec.config import Config

@@ -9,7 +9,7 @@ import sys
 import click
 import pytest
 from benchmarks.commands import cli as benchmark
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.cli import COMMANDS, cli
 

@@ -10,10 +10,10 @@ from unittest import mock
 import numpy as np
 import plainreaders as plain
 import pytest
+from common import refused
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from refusals import refused
 
 from tiedtools.evaluation import lexicon, similarity
 from tiedtools.files import modelfile

@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 import pytest
+from common import ROOT
 from forkserver import CLIENT
-from paths import ROOT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
 

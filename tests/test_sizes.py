@@ -11,9 +11,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from common import refused
 from fuzzcases import LOG, VOCAB, written
 from fuzzmutations import PACK, npy
-from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity

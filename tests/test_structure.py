@@ -8,7 +8,7 @@ import sys
 
 import click
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.cli import cli
 

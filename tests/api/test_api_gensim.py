@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools
 import tiedtools as tt

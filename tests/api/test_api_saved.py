@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools as tt
 from tiedtools.api.slices import read_slices, train_slices

@@ -9,7 +9,7 @@ import typing
 import click
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools as tt
 from tiedtools.api.loading import settings_of

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 from w2vcase import TYINGS
 
 import tiedtools as tt

@@ -9,7 +9,7 @@ import lmcase
 import nmtcase
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 from w2vcase import TYINGS, topic_text
 
 from tiedtools.base import memory

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from benchmarks import clock, lm, processes, rounds, sgemm, workers, zipf
 from benchmarks.subwords import KINDS, Synthetic
+from common import ROOT, refused
 from modelsizes import lstm_params
-from paths import ROOT
-from refusals import refused
 
 from tiedtools.models.lm.config import LstmConfig
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from benchmarks import nmt, translate, workers
-from refusals import refused
+from common import refused
 
 from tiedtools.models.translation.interpreter import decode
 

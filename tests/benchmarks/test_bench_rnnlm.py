@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks import rnnlm, rnnlmlimits
 from benchmarks.rnnlm import Ours, Task, contenders, shape
-from refusals import refused
+from common import refused
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import word_classes

@@ -11,8 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from benchmarks import processes, w2vcontenders, w2vlimits, zipf
-from paths import ROOT
-from refusals import refused
+from common import ROOT, refused
 from w2vcase import TYINGS
 
 from tiedtools.base.errors import TiedtoolsError

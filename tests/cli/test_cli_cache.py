@@ -9,8 +9,8 @@ import lmcase
 import numpy as np
 import pytest
 import subwordcase
+from common import refused
 from fakelm import WORDS, FakeLM
-from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction
@@ -92,8 +92,7 @@ def test_another_vocabulary(run, tmp_path):
     (["--cache", 9, "--cache-theta", "nan"], "'--cache-theta': nan must be finite"),
 ])  # fmt: skip
 def test_wrong_values(run, lm, command, options, problem):
-    result = run(command, lm, *options, input=TEXT)
-    assert result.exit_code == 2 and problem in result.stderr and result.stderr.count("\n") == 1
+    run.fails(2, problem, command, lm, *options, input=TEXT)
 
 
 CLOSED = [word for word in WORDS if word != "<unk>"]

@@ -229,9 +229,7 @@ def test_errors_are_one_line(run, toy, tmp_path):
         ([one, "--seed", -1], "-1", 2),
         ([], "VECTORS", 2),
     ):
-        result = run("eval-sim", *args)
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "eval-sim", *args)
 
 
 def test_names_need_not_be_utf8(toy, tmp_path):

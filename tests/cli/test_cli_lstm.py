@@ -11,11 +11,9 @@ import time
 
 import click
 import numpy as np
-import parsing
 import pytest
 import toylm
-from paths import HELPERS
-from refusals import refused
+from common import HELPERS, context_of, refused
 
 import tiedtools
 from tiedtools.cli.lm import lstm as command
@@ -201,7 +199,7 @@ def test_presets_are_listed(run, args):
 def test_listed_preset_options_are_valid(run):
     lines = run("lstm", "--list-presets").stdout.splitlines()
     for name, options in zip(lines[::3], lines[2::3]):
-        given = parsing.context("lstm", *options.split()).params
+        given = context_of("lstm", *options.split()).params
         values = dict(PRESETS[name][1])
         assert given["tie"] == (values.pop("tying", "untied") == "tied")
         for option, value in values.items():
@@ -234,9 +232,7 @@ BAD = {
 
 @pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
 def test_errors_are_one_line(run, made, corpus, args, status, message):
-    result = run("lstm", "-debug", 0, corpus, *args)
-    assert result.exit_code == status and result.stdout_bytes == b""
-    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
+    run.fails(status, message, "lstm", "-debug", 0, corpus, *args)
 
 
 @pytest.mark.parametrize("args, why", [

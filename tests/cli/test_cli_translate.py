@@ -8,9 +8,8 @@ import subprocess
 import sys
 
 import numpy as np
-import parsing
 import pytest
-from paths import ROOT
+from common import ROOT, context_of
 from toytranslator import SOURCE, ToyTranslator
 
 from tiedtools.api.translation import Translator
@@ -104,8 +103,7 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
     assert result.exit_code == 1
     assert result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
     weights.write_text('{"line": 1, "source": ["a"], "target": ["b"], "weights": [[1, 0]]}\n')
-    result = run("plot", "attention", weights, "--output", picture)
-    assert result.exit_code == 1 and f"{weights}:1: not attention weights" in result.stderr
+    run.fails(1, f"{weights}:1: not attention weights", "plot", "attention", weights, "--output", picture)
 
 
 def test_batch_1_answers_each_line_at_once(model):
@@ -157,8 +155,7 @@ def test_models_of_another_kind(run, tmp_path, kind):
 
 
 def test_a_translation_model_is_no_language_model(run, model):
-    result = run("ppl", model, input=TEXT)
-    assert result.exit_code == 1 and "is a translation model, not a language model" in result.stderr
+    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
 @pytest.mark.parametrize("options, status, message", [
@@ -171,8 +168,7 @@ def test_a_translation_model_is_no_language_model(run, model):
 def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("die katze\n")
-    result = run("translate", "m.npz", *options, input=TEXT)
-    assert result.exit_code == status and message in result.stderr and result.stderr.count("\n") == 1
+    run.fails(status, message, "translate", "m.npz", *options, input=TEXT)
     assert os.path.getsize(model) > 1000
 
 
@@ -306,7 +302,7 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
 
 
 def context(*args):
-    return parsing.context("nmt", "--source", "s", "--target", "t", *args)
+    return context_of("nmt", "--source", "s", "--target", "t", *args)
 
 
 def test_defaults_are_those_of_the_library():
@@ -333,8 +329,7 @@ def test_options_reach_the_configuration():
 def test_presets(run):
     listed = succeed(run, "nmt", "--list-presets").stdout
     assert "press-wolf-nmt" in listed and "zaremba" not in listed
-    result = run("nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
-    assert result.exit_code == 2 and "press-wolf-nmt" in result.stderr
+    run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
 
 
 def test_options_without_effect(run, here):

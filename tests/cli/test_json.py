@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from common import ROOT
 from fakelm import WORDS, FakeLM
-from paths import ROOT
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
@@ -129,8 +129,7 @@ def test_docvec(run, tmp_path):
         run("docvec", path, "-binary", 1, "-output", tmp_path / "out", *options, input=text)
         matrix = Vectors.read(tmp_path / "out").matrix
         assert np.array_equal(np.float32([line["vector"] for line in found]), matrix)
-    refused = run("docvec", path, "--json", "-binary", 1, input=text)
-    assert refused.exit_code == 2 and "--json writes text: omit --binary 1" in refused.stderr
+    run.fails(2, "--json writes text: omit --binary 1", "docvec", path, "--json", "-binary", 1, input=text)
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr
 
 
@@ -251,15 +250,13 @@ def test_compression_follows_from_the_file_name(run, corpus, tmp_path, extension
 
 @pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
 def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_path, flag):
-    result = run("w2v", flag, tmp_path / "v.gz", corpus)
-    assert result.exit_code == 2 and "v.gz: this output is never compressed" in result.stderr
+    run.fails(2, "v.gz: this output is never compressed", "w2v", flag, tmp_path / "v.gz", corpus)
     assert os.listdir(tmp_path) == [corpus.name]
 
 
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_overwritten(run, corpus, flag):
-    result = run("w2v", flag, corpus, corpus)
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr
+    run.fails(2, "used as both input and output", "w2v", flag, corpus, corpus)
     assert corpus.read_text() == TEXT
     assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == TEXT
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 # Setting -> (module, the declaration that it is put before, commands that then have its option).
 TOYS = {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.version import __version__
 from tiedtools.files import digests
@@ -78,8 +78,7 @@ def test_a_rerun_gives_the_same_bytes_and_changes_no_files(run, here, line):
     assert "same bytes: " in result.output and "different bytes" not in result.output and "recorded" in result.output
     assert {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
     assert (here / "v.rerun" / "v").read_bytes() == before["v"]
-    again = run("rerun", "v.run.json")
-    assert again.exit_code == 1 and "already exists: remove it, or choose another --folder" in again.stderr
+    run.fails(1, "already exists: remove it, or choose another --folder", "rerun", "v.run.json")
     succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest can be rerun, too
     assert (here / "third" / "v").read_bytes() == before["v"]
 
@@ -148,8 +147,7 @@ def test_different_bytes_of_a_deterministic_run_are_an_error(run, here, command)
     manifest["outputs"][-1]["sha256"] = "0" * 64
     manifest["tiedtools"], manifest["environment"]["numpy"] = "0.0.1", "1.0"
     (here / "v.run.json").write_text(json.dumps(manifest))
-    result = run("rerun", "v.run.json")
-    assert result.exit_code == 1 and f"tiedtools was 0.0.1, is {__version__}: results may differ" in result.stderr
+    result = run.fails(1, f"tiedtools was 0.0.1, is {__version__}: results may differ", "rerun", "v.run.json")
     assert "the outputs differ from the recorded ones: " in result.stderr and "numpy was 1.0, is " in result.stderr
 
 
@@ -162,8 +160,7 @@ def test_manifests_that_cannot_be_rerun(run, here):
         assert reason in result.stderr
     succeed(run, COMMANDS["rnnlm"])
     succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
-    result = run("rerun", "v.run.json")
-    assert result.exit_code == 1 and "the run resumed from an earlier model in v;" in result.stderr
+    run.fails(1, "the run resumed from an earlier model in v;", "rerun", "v.run.json")
     manifest = read(here / "v.run.json") | {"argv": ["vocab"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
     assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
@@ -204,8 +201,7 @@ def test_which_outputs_have_manifests(run, here):
         assert run("w2v", *options, "c.txt").exit_code == 2
     assert "used as both input and output" in run("w2v", "-output", "y", "--manifest", "y.run.json", "c.txt").stderr
     (here / "z.run.json").write_text(LINES)
-    result = run("w2v", "-output", "z", "z.run.json")
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr
+    run.fails(2, "used as both input and output", "w2v", "-output", "z", "z.run.json")
     assert (here / "z.run.json").read_text() == LINES
 
 

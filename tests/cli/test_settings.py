@@ -5,8 +5,7 @@ import math
 import click
 import numpy as np
 import pytest
-from parsing import context
-from refusals import refused
+from common import context_of, refused
 
 from tiedtools.api.language import LanguageModel
 from tiedtools.base.errors import Contradiction
@@ -56,8 +55,7 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
 def test_contradictions_are_found_before_reading(run, tmp_path, monkeypatch, command, message):
     monkeypatch.chdir(tmp_path)
     words = command.split()
-    result = run(*words, *[""] * command.endswith(("--checkpoint", "--log-json")))
-    assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
+    run.fails(2, message, *words, *[""] * command.endswith(("--checkpoint", "--log-json")))
 
 
 def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
@@ -147,7 +145,7 @@ def test_options_without_effect_are_reported(run, tmp_path, options, told):
 
 
 def configured(*args):
-    config, training, _ = LanguageModel("lstm", **settings_of(context("lstm", *args))).configured
+    config, training, _ = LanguageModel("lstm", **settings_of(context_of("lstm", *args))).configured
     return config, training
 
 
@@ -202,7 +200,7 @@ def test_a_preset_with_other_widths():
     (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
 ], ids=str)  # fmt: skip
 def test_options_without_effect(options, told):
-    ctx = context("lstm", *options)
+    ctx = context_of("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
 
 
@@ -218,8 +216,7 @@ def test_options_without_effect(options, told):
     ("--lr-weight-decay -1", "--lr-weight-decay"), ("--drop-weights 1", "--drop-weights"),
 ])  # fmt: skip
 def test_contradictions_are_one_line(run, options, message):
-    result = run("lstm", *options.split(), "/nonexistent/text")
-    assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1, result.stderr
+    run.fails(2, message, "lstm", *options.split(), "/nonexistent/text")
 
 
 @pytest.mark.parametrize("vectors", ["--tie", "--subwords chars --filters 4,4"])
@@ -234,7 +231,7 @@ def test_awd_lstm_trains(run, tmp_path, vectors, more):
 
 
 def configuration(*args):
-    return configure(**settings_of(context("rnnlm", *args)))[0]
+    return configure(**settings_of(context_of("rnnlm", *args)))[0]
 
 
 def test_options_reach_the_configuration():

@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import click
-import parsing
 import pytest
-from paths import ROOT
+from common import ROOT, context_of
 
 from tiedtools.base import aliases
 from tiedtools.cli import COMMANDS, cli, suggestions
@@ -143,8 +142,7 @@ def test_training_commands_share_option_names_and_accept_the_original_ones(comma
     ("ppl m -indepedent", "-independent"),
 ])  # fmt: skip
 def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line, meant):
-    result = run(*line.split())
-    assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
+    result = run.fails(2, f"'{line.split()[-2 if line[-1].isdigit() else -1]}'", *line.split())
     assert meant in result.stderr
 
 
@@ -152,7 +150,7 @@ def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line
     ("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True),
 ])  # fmt: skip
 def test_binary_of_rnnlm_is_a_flag_that_accepts_the_values_of_word2vec(line, binary):
-    given = parsing.context("rnnlm", *line.split()).params
+    given = context_of("rnnlm", *line.split()).params
     assert (given["binary"], given["texts"]) == (binary, ("t",))
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import compare, in_common, shared_neighbors, spearman_of_cosines, subspace_distance
@@ -267,9 +267,7 @@ def test_errors_are_one_line(run, files, tmp_path):
         ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
         ([a, b, "--words", 1], "1", 2), ([a], "B", 2),
     ):  # fmt: skip
-        result = run("compare", *args, input=b"")
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "compare", *args, input=b"")
 
 
 def spectrum(*deviations, V=400):
@@ -376,6 +374,4 @@ def test_errors_of_pca_are_one_line(run, tmp_path):
         ([tmp_path / "none"], "none", 1),
         ([], "VECTORS", 2),
     ):
-        result = run("pca", *args, input=b"")
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "pca", *args, input=b"")

@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
+from common import refused
 from fakelm import FakeLM
-from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rnnlmcase
 import subwordcase
-from refusals import refused
+from common import refused
 
 from tiedtools.evaluation import neuralcache as module
 from tiedtools.evaluation.continuation import generate, read

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from common import refused
 from fakelm import WORDS, FakeLM
-from refusals import refused
 
 from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import perplexity as module

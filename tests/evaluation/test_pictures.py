@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import pictures, similarity
@@ -309,9 +309,7 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),
         (["similarity", vectors, *out], "--set", 2),
     ):
-        result = run("plot", *args)
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "plot", *args)
     assert sorted(os.listdir(tmp_path)) == ["log", "v.txt"]
 
 

@@ -6,8 +6,8 @@ import io
 
 import numpy as np
 import pytest
+from common import refused
 from fakelm import WORDS, FakeLM
-from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import rnnlmtest

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 import pytest
+from common import refused
 from fakelm import WORDS, FakeLM
-from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.kernels.base import cachefolder, jit
 

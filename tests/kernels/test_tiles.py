@@ -9,7 +9,7 @@ import sys
 import llvmlite.binding
 import numpy as np
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.kernels.base import arrays, tiles
 from tiedtools.kernels.base.arrays import aligned

@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from filecase import save
-from refusals import refused
+from common import refused, save
 from subwordcase import WORDS, composed, lettered
 
 import tiedtools as tt
@@ -248,5 +247,4 @@ def test_plots_of_gates(run, model, tmp_path):
         ([tmp_path / "words.npz"], "words.npz: has no highway layers; give a model trained with", 1),
         ([model, "--layer", 3], "model.npz has no highway layer 3", 2),
     ):
-        result = run("plot", "gates", *args, "-output", tmp_path / "x.png")
-        assert result.exit_code == status and problem in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, problem, "plot", "gates", *args, "-output", tmp_path / "x.png")

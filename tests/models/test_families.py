@@ -9,8 +9,7 @@ import lmcase
 import numpy as np
 import pytest
 import rnnlmcase
-from paths import ROOT
-from refusals import refused
+from common import ROOT, refused
 from toylm import ToyLM
 
 import tiedtools as tt

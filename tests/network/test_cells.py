@@ -5,10 +5,10 @@ import functools
 
 import numpy as np
 import pytest
+from common import refused
 from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
 from lmcase import assert_close, grads, train, values, window
 from lmcase import model as lstm
-from refusals import refused
 from subwordcase import FILTERS, Made, V, convolved
 
 from tiedtools.base import interrupts

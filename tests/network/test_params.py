@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.jit import jit

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 import toylm
-from refusals import refused
+from common import refused
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
@@ -240,5 +240,4 @@ def test_names_that_are_no_vectors_are_refused(run, tmp_path):
     for name in "v.npz", "folder/", str(tmp_path):
         refused(lambda: trained_format(name), kind=Contradiction)
     (tmp_path / "t").write_text(CORPUS)
-    result = run("w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)
-    assert result.exit_code == 2 and "would be read as .npy" in result.stderr
+    run.fails(2, "would be read as .npy", "w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.text.bpe import Segmenter, check, learn
 

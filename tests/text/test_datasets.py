@@ -12,7 +12,7 @@ import zipfile
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.text import datasets
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.kernels.text import tokenize
 from tiedtools.text import counting, sources

@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.text.bitext import Bitext
 from tiedtools.text.lmtext import LmText

@@ -10,7 +10,7 @@ import shlex
 import sys
 
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.text import morphs

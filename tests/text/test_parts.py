@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from common import refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text import counting, merging, parts, sources

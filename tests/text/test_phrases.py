@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools
 from tiedtools.base.errors import Contradiction

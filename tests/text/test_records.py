@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools
 from tiedtools import TiedtoolsError

@@ -11,8 +11,8 @@ import pathlib
 import threading
 
 import pytest
+from common import refused
 from fakelm import FakeLM
-from refusals import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import refuse_clashes

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.files import modelfile

@@ -4,9 +4,9 @@ import io
 import unicodedata
 
 import pytest
+from common import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
 
 import tiedtools
 from tiedtools import Contradiction, Word2Vec

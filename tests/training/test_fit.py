@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 import pytest
+from common import refused
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Calling, Stopping, V, fit, text
-from refusals import refused
 from toylm import ToyLM
 
 from tiedtools.base import interrupts

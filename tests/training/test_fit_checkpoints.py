@@ -11,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from filecase import rewrite, save
+from common import HELPERS, refused, rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
-from paths import HELPERS
-from refusals import refused
 from toylm import ToyLM
 
 from tiedtools.base import interrupts

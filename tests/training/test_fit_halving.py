@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from common import refused
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, trained
-from refusals import refused
 from toylm import ToyLM
 
 from tiedtools.base import interrupts

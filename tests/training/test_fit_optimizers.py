@@ -5,9 +5,8 @@ import itertools
 
 import numpy as np
 import pytest
-from filecase import rewrite
+from common import refused, rewrite
 from fitcase import TRAIN, VALID, VOCAB, Calling, Stopping, fit
-from refusals import refused
 from toylm import ToyLM
 
 from tiedtools.base import interrupts

@@ -149,9 +149,7 @@ def test_errors_are_one_line(run, square):
         (["-", "a", "b", "c", "--with", "-"], "only once", 2),
         ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
     ):
-        result = run("analogy", *args, input=b"")
-        assert (result.exit_code, result.stdout) == (status, "")
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "analogy", *args, input=b"")
 
 
 def test_the_rotation_is_scipys():

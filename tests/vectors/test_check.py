@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.vectors import norms, streams
 from tiedtools.vectors.check import Check
@@ -289,8 +289,7 @@ def test_every_command_skips(run, tmp_path, monkeypatch, command):
     (tmp_path / "pairs").write_text("a c 1\nc d 2\na e 4\n")
     (tmp_path / "questions").write_text(": s\na c d e\n")
     args = command.replace("{}", "v").split()
-    strict = run(*args)
-    assert strict.exit_code == 1 and "v:3: expected 2 numbers after 'b'" in strict.stderr
+    strict = run.fails(1, "v:3: expected 2 numbers after 'b'", *args)
     assert strict.stderr.endswith(", or skip it with --skip-bad\n")
     skipping = run(*args, "--skip-bad")
     assert skipping.exit_code == 0 and skipping.stdout

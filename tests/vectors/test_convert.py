@@ -6,7 +6,7 @@ import resource
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.cli.options import VECTOR_FORMATS
 from tiedtools.files import modelfile
@@ -224,8 +224,7 @@ def test_word_lists_are_not_overwritten(run, source, tmp_path):
         ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is used as both input and output", 2),
         ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has different words", 1),
     ):
-        result = run("convert", *args)
-        assert result.exit_code == status and message in result.stderr
+        run.fails(status, message, "convert", *args)
     assert (tmp_path / "some.words").read_text() == "the\nnone\n" and not (tmp_path / "some.npy").exists()
     assert Vectors.read(tmp_path / "b.npy").words == make().words
     assert run("convert", tmp_path / "b.npy", tmp_path / "b.safetensors").exit_code == 0

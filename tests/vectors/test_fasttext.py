@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 import pytest
+from common import refused
 from fasttextcase import WORDS, model, rows_of, vector
-from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction, TiedtoolsError

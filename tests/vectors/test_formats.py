@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.formats import FORMATS, Format

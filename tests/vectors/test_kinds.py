@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile

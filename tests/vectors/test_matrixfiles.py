@@ -9,7 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import SimilaritySet, judge
@@ -222,10 +222,8 @@ def test_commands_read_and_write_folders(run, tmp_path):
     assert run("check", tmp_path / "m").stdout.endswith("model2vec, 4 words of 4 numbers, all well\n")
     assert run("convert", tmp_path / "v.npy", tmp_path / "m", "--top", 2).exit_code == 0  # replaced
     assert Vectors.read(tmp_path / "m").words == TOKENS[:2]
-    result = run("convert", tmp_path / "v.npy", f"{tmp_path}/")
-    assert result.exit_code == 1 and "directory of other files" in result.stderr
-    same = run("convert", tmp_path / "m", f"{tmp_path}/m/")
-    assert same.exit_code == 2 and "used as both input and output" in same.stderr
+    run.fails(1, "directory of other files", "convert", tmp_path / "v.npy", f"{tmp_path}/")
+    run.fails(2, "used as both input and output", "convert", tmp_path / "m", f"{tmp_path}/m/")
 
 
 def damaged(**changes):

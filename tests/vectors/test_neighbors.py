@@ -254,8 +254,7 @@ def test_counts_are_shown_and_read_from_vocabularies(run, counted, tmp_path):
     (tmp_path / "n.vocab").write_text("w 9\nx 1\ny 5\nz 6\n")  # beside the matrix
     assert [line[2] for line in run("nn", tmp_path / "n.npy", "w", "--min-count", 2).stdout.splitlines()] == ["y", "z"]
     (tmp_path / "vocab").write_text("z 9\nx\n")
-    result = run("nn", tmp_path / "n.npy", "w", *listed)
-    assert result.exit_code == 1 and "vocab:2: is not `word count`" in result.stderr
+    run.fails(1, "vocab:2: is not `word count`", "nn", tmp_path / "n.npy", "w", *listed)
 
 
 @pytest.mark.parametrize("counts", [None, [[1, 10**15]], [[10**30, 6]], [[1, 7], [1, -1]], [[1, 5]], [[1, 6, 2]], "6"])
@@ -272,8 +271,7 @@ def test_counts_are_of_the_file_itself(run, counted):
         text = (counted / "v.txt").read_text()
         (counted / name).write_text(text + " " * (name == "v.txt"))
         assert len(run("nn", counted / name, "e").stdout.splitlines()) == 5
-        result = run("nn", counted / name, "e", "--min-count", 2)
-        assert result.exit_code == 2 and f"no word counts for {counted / name}" in result.stderr
+        run.fails(2, f"no word counts for {counted / name}", "nn", counted / name, "e", "--min-count", 2)
 
 
 def test_unknown_words_are_told_and_the_others_answered(run, compass):
@@ -328,6 +326,4 @@ def test_errors_take_one_line(run, compass, tmp_path):
         ([compass, "east", "--restrict", 0], "0", 2), ([compass, "east", "--format", "xml"], "xml", 2),
         ([], "VECTORS", 2),
     ):  # fmt: skip
-        result = run("nn", *args, input=b"")
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "nn", *args, input=b"")

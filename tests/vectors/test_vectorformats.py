@@ -13,7 +13,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.vectors import streams

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError

@@ -5,9 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from filecase import rewrite, save
+from common import refused, rewrite, save
 from fitcase import Stopping, fit
-from refusals import refused
 from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
 
 import tiedtools as tt

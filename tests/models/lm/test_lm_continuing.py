@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from filecase import MODEL_DAMAGES, rewrite, save
+from common import MODEL_DAMAGES, refused, rewrite, save
 from lmcase import CONFIGS, VOCAB, model, train, window
-from refusals import refused
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import rnnlmreference as reference
 from benchmarks.rnnlmlimits import expected_class_size
-from filecase import MODEL_DAMAGES, rewrite, save
+from common import MODEL_DAMAGES, refused, rewrite, save
 from modelsizes import rnnlm_operations, rnnlm_params
-from refusals import refused
 from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 
 from tiedtools.base.errors import TiedtoolsError

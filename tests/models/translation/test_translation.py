@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
+from common import refused
 from nmtcase import model
-from refusals import refused
 from toytranslator import SOURCE, ToyTranslator, sentences
 
 from tiedtools.models.translation import interpreter

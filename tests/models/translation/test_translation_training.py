@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction

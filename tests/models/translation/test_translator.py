@@ -1,16 +1,14 @@
 """Test the translation model: against NumPy and PyTorch, saved, and loaded."""
 
 import io
-import json
 import pickle
-from pathlib import Path
 
 import nmtreference
 import numpy as np
 import pytest
+from common import refused
 from nmtcase import LENGTHS, V_SOURCE, V, batch, every_size, every_tying, gradient, model, pairs, values
-from recording import record
-from refusals import refused
+from torchcase import record, recorded
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.kernels.base.arrays import imagining
@@ -269,7 +267,6 @@ def test_memory_grows_with_what_is_trained():
     assert need(tie="decoder", optimizer="sgd") < base - 3 * 4 * 128 * 3000 * 0.9
 
 
-RECORDED = Path(__file__).parents[2] / "helpers" / "oracle_nmt.json"
 STEPS = 20
 DROPOUT = dict(drop_emb=0.2, drop_annotation=0.4, drop_out=0.3)
 CASES = {  # (settings, learning rate, clip)
@@ -337,11 +334,11 @@ def test_training_matches_pytorch(name):
 
 @cases
 def test_losses_and_norms_match_the_recorded_ones(name):
-    recorded = json.loads(RECORDED.read_text())[name]
+    theirs = recorded("oracle_nmt")[name]
     _, losses, norms = trained(name)
-    np.testing.assert_allclose([losses, norms], [recorded["loss"], recorded["norm"]], rtol=1e-5)
+    np.testing.assert_allclose([losses, norms], [theirs["loss"], theirs["norm"]], rtol=1e-5)
     assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.02 and max(norms) > CASES[name][2]
 
 
 if __name__ == "__main__":
-    record(RECORDED, ((name, compared(name)[1][1:]) for name in CASES))
+    record("oracle_nmt", ((name, compared(name)[1][1:]) for name in CASES))

@@ -8,8 +8,7 @@ import signal
 
 import numpy as np
 import pytest
-from filecase import rewrite
-from refusals import refused
+from common import refused, rewrite
 from w2vcase import VARIANTS, encoded, topic_text
 
 from tiedtools.base import interrupts

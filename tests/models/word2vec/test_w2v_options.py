@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.base.errors import Contradiction

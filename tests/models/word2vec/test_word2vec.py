@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from refusals import refused
+from common import refused
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
