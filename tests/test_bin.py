@@ -11,7 +11,6 @@ import pytest
 from common import ROOT
 
 from tiedtools.base.version import __version__
-from tiedtools.cli import COMMANDS
 
 SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "docs", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
 SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
@@ -135,11 +134,3 @@ def test_entry_points(run):
     expected = f"tiedtools {__version__}\n"
     assert run("--version").stdout == expected
     assert call(sys.executable, "-m", "tiedtools", "--version").stdout == expected
-
-
-def test_help(run):
-    overview = run("--help").stdout
-    for name in COMMANDS:
-        result = run(name, "--help")
-        assert result.exit_code == 0 and result.stdout.startswith(f"Usage: tiedtools {name} ")
-        assert f"  {name} " in overview

@@ -92,8 +92,7 @@ else:
 def run_recipe(tmp_path):
     """A function that runs a recipe in `tmp_path` with a fake `tiedtools`; returns (printed lines, calls)."""
     (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "tiedtools"
-    program.write_text(FAKE.format(python=sys.executable))
+    (program := tmp_path / "bin" / "tiedtools").write_text(FAKE.format(python=sys.executable))
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -271,8 +270,7 @@ def test_the_tutorial_trains_a_model_that_translates(tmp_path):
     pytest.importorskip("sacrebleu", reason='needs pip install ".[nmt]"')
     page = (ROOT / "docs" / "tutorial.md").read_text()
     lines = page[page.index("awk -f examples/numbers.awk") :].partition("tiedtools plot attention")[0]
-    program = tmp_path / "tiedtools"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tiedtools "$@"\n')
+    (program := tmp_path / "tiedtools").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tiedtools "$@"\n')
     program.chmod(0o755)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}

@@ -53,12 +53,6 @@ def test_training_prints_nothing(tmp_path, code):
     assert out.stat().st_size > 0
 
 
-def test_errors_name_fields(tmp_path):
-    code = "from tiedtools.models.lm.config import LstmConfig; LstmConfig(size=4, hidden=5, tying='tied')"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "make `size` and `hidden` equal, or use `tying='linear'`" in result.stderr
-
-
 def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch):
     """The outputs are vectors, model, log, checkpoint, and manifest."""
     monkeypatch.chdir(tmp_path)

@@ -136,8 +136,7 @@ def text_file(path):
 )
 @quickly
 def test_arbitrary_bytes_are_decoded_or_rejected(tmp_path, data, errors):
-    path = tmp_path / "t"
-    path.write_bytes(data)
+    (path := tmp_path / "t").write_bytes(data)
     try:
         expected = plain.tokens(data, errors)
         good = "\0" not in "".join(expected) and set(expected) - {"</s>"}

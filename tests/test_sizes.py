@@ -102,8 +102,7 @@ def language_models():
 
 @pytest.mark.parametrize("model, change", list(language_models()))
 def test_false_sizes_in_options_of_model_files(tmp_path, little_memory, model, change):
-    path = tmp_path / "m.npz"
-    path.write_bytes(written(model.save))
+    (path := tmp_path / "m.npz").write_bytes(written(model.save))
     head, words, arrays = modelfile.load(path)
     path.write_bytes(written(modelfile.save, model.kind, {**head["config"], **change}, words, arrays))
     refused(lambda: load_language_model(path), f"{path}: not a tiedtools model, or corrupt")
@@ -196,8 +195,7 @@ def test_decompression_bombs(bomb, monkeypatch, little_memory, read):
 
 def test_lists_that_are_too_large_when_decompressed(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "LARGEST_LIST", 1 << 16)
-    path = tmp_path / "s.gz"
-    path.write_bytes(gzip.compress(b"a b 1\n" * 20_000))
+    (path := tmp_path / "s.gz").write_bytes(gzip.compress(b"a b 1\n" * 20_000))
     refused(lambda: similarity.read_set(path), "has more than 65,536 bytes")
     path.write_bytes(gzip.compress(LOG))
     assert len(read_log(path)) == 3

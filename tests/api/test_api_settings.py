@@ -255,8 +255,7 @@ def test_wrong_arguments_of_language_models(lm):
 
 
 def test_wrong_arguments_of_evaluations(tmp_path, vectors):
-    path = tmp_path / "set"
-    path.write_text("king queen 9\nman woman 7\n")
+    (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
     similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
     assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
     assert_refused(

@@ -18,8 +18,7 @@ SMALL = ["--words", 1000, "-vocabulary", 60, "-class", 7, "-runs", 2]
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("a b c a b a\n" * 40)
+    (path := tmp_path / "text").write_text("a b c a b a\n" * 40)
     return str(path)
 
 

@@ -149,8 +149,7 @@ def test_kept_fraction():
 
 
 def test_mean_context(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("a b c\n" * 100)
+    (path := tmp_path / "text").write_text("a b c\n" * 100)
     text = encode([str(path)])
     # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
     assert w2vlimits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)

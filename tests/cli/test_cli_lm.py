@@ -43,8 +43,7 @@ def closed(tmp_path):
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_text(TEXT)
+    (path := tmp_path / "text").write_text(TEXT)
     return path
 
 
@@ -128,8 +127,7 @@ def test_words_of_probability_zero(run, tmp_path):
 
 
 def test_several_texts(run, lm, text, tmp_path):
-    packed = tmp_path / "packed.gz"
-    packed.write_bytes(gzip.compress(b"the mat"))
+    (packed := tmp_path / "packed.gz").write_bytes(gzip.compress(b"the mat"))
     result = run("ppl", lm, text, packed, "-", input=TEXT.encode())
     alone = [run("ppl", lm, text).stdout, run("ppl", lm, packed).stdout, run("ppl", lm, input=TEXT.encode()).stdout]
     assert result.stdout.startswith("".join(alone)) and alone[2].startswith("file -: ")
@@ -156,8 +154,7 @@ def test_json(run, lm, closed, text):
 
 @pytest.mark.parametrize("batch", [2, 3, 100])
 def test_batches(run, lm, tmp_path, batch):
-    path = tmp_path / "long"
-    path.write_text("the cat sat on the dog\n\ncat\n" * 20)
+    (path := tmp_path / "long").write_text("the cat sat on the dog\n\ncat\n" * 20)
     figures = lambda *options: json.loads(run("ppl", lm, path, "--json", *options).stdout)
     whole, streams = figures(), figures("--batch", batch)
     assert (streams["words"], streams["as_unk"]) == (whole["words"], whole["as_unk"]) == (140, 20)
@@ -260,8 +257,7 @@ def test_nbest(run, lm):
 
 
 def test_nbest_of_utterances(run, lm, tmp_path):
-    path = tmp_path / "lists.gz"
-    path.write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
+    (path := tmp_path / "lists.gz").write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
     model = FakeLM()
     first = {words: logprobs(model, f"{words} </s>").sum() for words in ("the cat", "mat")}
     best = max(first, key=first.get)
@@ -303,8 +299,7 @@ def test_bad_models(run, tmp_path, command, made, message):
     (b"ok\n\xff\n", ":2: invalid UTF-8 byte 0xff; is this plain text? `iconv -f CP1252"),
 ])  # fmt: skip
 def test_bad_texts(run, lm, tmp_path, command, data, message):
-    path = tmp_path / "text"
-    path.write_bytes(data)
+    (path := tmp_path / "text").write_bytes(data)
     run.fails(1, message, command, lm, path)
     run.fails(1, "nothing: cannot be read: No such file", command, lm, tmp_path / "nothing")
     path.write_bytes(b"caf\xff\n")

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import click
 import numpy as np
 import pytest
 import toylm
@@ -19,7 +18,6 @@ import tiedtools
 from tiedtools.cli.lm import lstm as command
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.training.schedules import Training
@@ -31,8 +29,7 @@ QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5, "--precision", "float32"]
 
 @pytest.fixture
 def corpus(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text(LINES)
+    (path := tmp_path / "corpus.txt").write_text(LINES)
     return path
 
 
@@ -331,37 +328,6 @@ def test_vocabulary_options(lstm, corpus, tmp_path):
     assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
     assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
     assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
-
-
-def test_the_checkpoint_is_never_an_input(lstm, corpus):
-    result = lstm("--checkpoint", corpus, "--resume", corpus)
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr and corpus.read_text() == LINES
-
-
-def test_help_has_sections(run):
-    lines = run("lstm", "--help").stdout.splitlines()
-    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == [
-        "Text:",
-        "Model:",
-        "Subwords:",
-        "Dropout:",
-        "Loss:",
-        "Optimization:",
-        "Training:",
-        "Continued training:",
-        "Output:",
-        "Help:",
-    ]
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help and any(parameter.opts[0] in line for line in lines)
-
-
-def test_models_have_the_interface_of_the_training_loop():
-    """Toy and real model have the methods that the docstring of fit.py requires."""
-    names = {"start", "begin", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
-    assert names <= set(dir(toylm.ToyLM)) & set(dir(LstmLM))
 
 
 def test_the_real_model(run, corpus, tmp_path):

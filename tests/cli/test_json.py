@@ -230,8 +230,7 @@ TEXT = "the cat sat on the mat\n" * 40
 
 @pytest.fixture
 def corpus(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text(TEXT)
+    (path := tmp_path / "corpus.txt").write_text(TEXT)
     return path
 
 

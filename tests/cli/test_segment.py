@@ -28,16 +28,14 @@ def libraries():
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(TEXT.encode())
+    (path := tmp_path / "text").write_bytes(TEXT.encode())
     return path
 
 
 @pytest.fixture
 def saved(tmp_path):
     """A file of morphs."""
-    path = tmp_path / "morphs"
-    path.write_text("1 un + lock + ed\n1 door + s\n")
+    (path := tmp_path / "morphs").write_text("1 un + lock + ed\n1 door + s\n")
     return path
 
 

@@ -204,21 +204,6 @@ def test_options_without_effect(options, told):
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
 
 
-@pytest.mark.parametrize("options, message", [
-    ("--layer-widths 9,8 --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
-    ("--preset awd-ptb --hidden 9", "omit --layers and --hidden, or change --layer-widths"),
-    ("--layer-widths 9,,8", "--layer-widths 9,,8 must be numbers of units, 1 to 100,000, separated by commas"),
-    ("--tie --layer-widths 9,8", "equal size, not 200 and 8; make --size and --hidden equal"),
-    ("--optimizer asgd --sessions 2", "omit --sessions, or choose another --optimizer"),
-    ("--optimizer nt-asgd --unit-embeddings", "choose another --optimizer"),
-    ("--dropout-kind locked --drop-state .1", "set --dropout-kind variational or gal"),
-    ("--mc-samples 2", "it needs --dropout-kind variational, gal, or locked"),
-    ("--lr-weight-decay -1", "--lr-weight-decay"), ("--drop-weights 1", "--drop-weights"),
-])  # fmt: skip
-def test_contradictions_are_one_line(run, options, message):
-    run.fails(2, message, "lstm", *options.split(), "/nonexistent/text")
-
-
 @pytest.mark.parametrize("vectors", ["--tie", "--subwords chars --filters 4,4"])
 @pytest.mark.parametrize("more", ["", "--precision bfloat16 --optimizer adam --lr .01", "--optimizer asgd --threads 2"])
 def test_awd_lstm_trains(run, tmp_path, vectors, more):

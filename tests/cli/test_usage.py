@@ -107,12 +107,12 @@ def commands(group=cli, path=()):
 @pytest.mark.parametrize(
     "words, command", list(commands()), ids=lambda part: "-".join(part) if type(part) is tuple else ""
 )
-def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
+def test_options_have_help_and_take_one_dash_or_two_and_h_is_help(run, words, command):
     shown = run(*words, "--help").stdout
     assert shown.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == shown
     for option in [parameter for parameter in command.params if isinstance(parameter, click.Option)]:
         names = {*option.opts, *option.secondary_opts}
-        assert names >= {name[1:] for name in names if name.startswith("--")}, option.name
+        assert names >= {name[1:] for name in names if name.startswith("--")} and option.help, option.name
 
 
 def test_the_program_itself_takes_one_dash_or_two(run):
@@ -179,8 +179,7 @@ def test_completions(line, expected):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_in_bash(run, tmp_path):
-    program = tmp_path / "tiedtools"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tiedtools "$@"\n')
+    (program := tmp_path / "tiedtools").write_text(f'#!/bin/sh\nexec {sys.executable} -m tiedtools "$@"\n')
     program.chmod(0o755)
     # $1 of a completion function is the command.
     script = run("completion", "bash").stdout + (

@@ -260,8 +260,7 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
 
 def test_errors_are_one_line(run, files, tmp_path):
     a, b = files
-    other = tmp_path / "other.txt"
-    other.write_text("1 2\nx 1 2\n")
+    (other := tmp_path / "other.txt").write_text("1 2\nx 1 2\n")
     for args, message, status in (
         (["-", "-"], "standard input can be read only once", 2), ([a, other], "0 words in common", 1),
         ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),

@@ -58,8 +58,7 @@ def by_definition(model, lines, direct=False):
 
 
 def vectors(model, text, unit, tmp_path):
-    path = tmp_path / "text"
-    path.write_text(text)
+    (path := tmp_path / "text").write_text(text)
     return DocumentVectors(model).encode(str(path), unit)[0]
 
 
@@ -277,8 +276,7 @@ def word_vectors(tmp_path):
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    (path := tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
     return path
 
 

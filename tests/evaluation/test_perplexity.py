@@ -13,7 +13,7 @@ from tiedtools.evaluation import perplexity as module
 from tiedtools.evaluation.continuation import draw, generate, most_probable, read
 from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
 from tiedtools.evaluation.nbest import rescore
-from tiedtools.evaluation.perplexity import Totals, by_line, score_lines, score_text
+from tiedtools.evaluation.perplexity import Totals, score_lines, score_text
 from tiedtools.training import scoring
 
 TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <unk> on the dog\n" * 7 + "the cat"
@@ -22,8 +22,7 @@ CLOSED = [word for word in WORDS if word != "<unk>"]
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(TEXT.encode())
+    (path := tmp_path / "text").write_bytes(TEXT.encode())
     return str(path)
 
 
@@ -88,33 +87,6 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
     assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
 
 
-def test_totals_match_srilm(text):
-    """By SRILM's formulas, which exclude words not scored and zero probabilities from sums and denominators."""
-    model = FakeLM(never=[WORDS.index("mat")])
-    lexicon = Lexicon(model.vocab)
-    totals = Totals(WORDS.index("<unk>"))
-    scored = list(score_text(model, lexicon, text))
-    for piece in scored:
-        totals.add(piece)
-    words, logprobs = expected(model)
-    sentences, n, oovs = words.count("</s>"), len(words) - words.count("</s>"), words.count("dog")
-    zero = words.count("mat")
-    assert (totals.sentences, totals.words, totals.outside) == (sentences, n, oovs)
-    for with_oovs in (True, False):
-        taken = [p for w, p in zip(words, logprobs) if p > -np.inf and (with_oovs or w != "dog")]
-        found, left_out = totals.figures(with_oovs), zero + (0 if with_oovs else oovs)
-        logprob = sum(taken) / math.log(10)
-        assert found["zeroprobs"] == zero and found["logprob"] == pytest.approx(logprob, rel=1e-12)
-        assert found["ppl"] == pytest.approx(10 ** (-logprob / (n + sentences - left_out)))
-        assert found["ppl1"] == pytest.approx(10 ** (-logprob / (n - left_out)))
-    both = Totals(totals.unk)
-    both += totals
-    for line in by_line(scored):
-        both.add(line)
-    assert both.words == 2 * n and both.figures()["ppl"] == pytest.approx(totals.figures()["ppl"])
-    assert both.figures()["logprob"] == pytest.approx(2 * totals.figures()["logprob"])
-
-
 def test_a_text_without_words_has_no_perplexity():
     empty = Totals(2).as_dict()
     assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
@@ -130,8 +102,7 @@ def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(text):
 
 
 def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
-    path = tmp_path / "marked"
-    path.write_text("<s> the cat </s>\nthe </s> cat\n")
+    (path := tmp_path / "marked").write_text("<s> the cat </s>\nthe </s> cat\n")
     model = FakeLM()
     lexicon = Lexicon(model.vocab)
     totals = Totals(WORDS.index("<unk>"))
@@ -149,14 +120,12 @@ def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
 ])  # fmt: skip
 def test_invalid_texts(monkeypatch, tmp_path, data, message):
     monkeypatch.setattr("tiedtools.text.sources.BLOCK", 64)
-    path = tmp_path / "text"
-    path.write_bytes(data)
+    (path := tmp_path / "text").write_bytes(data)
     refused(lambda: list(pieces(str(path))), message)
 
 
 def test_invalid_utf8_is_ignored_or_replaced_on_request(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"caf\xe9 x")
+    (path := tmp_path / "text").write_bytes(b"caf\xe9 x")
     assert list(itertools.chain.from_iterable(pieces(str(path), "ignore"))) == ["caf", "x", "\n"]
     assert list(itertools.chain.from_iterable(pieces(str(path), "replace"))) == ["caf\ufffd", "x", "\n"]
 

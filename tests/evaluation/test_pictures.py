@@ -136,8 +136,7 @@ TABLE = "seed\tbeta\tdistance\n1\t1\t.1\n1\t0\t1\n2\t1\t.3\n2\t0\t.9\n3\t1\t.2\n
 
 
 def test_points_of_a_table(tmp_path):
-    path = tmp_path / "t"
-    path.write_text(TABLE)
+    (path := tmp_path / "t").write_text(TABLE)
     assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
     assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
     for text, message in (
@@ -243,8 +242,7 @@ def test_similarity_plot(axes):
 
 
 def test_commands_draw(run, vectors, tmp_path):
-    pairs = tmp_path / "toy.set"
-    pairs.write_text("".join(f"w{k} w{k + 1} {k % 5}\n" for k in range(39)))
+    (pairs := tmp_path / "toy.set").write_text("".join(f"w{k} w{k + 1} {k % 5}\n" for k in range(39)))
     log, table, bench = write_log(tmp_path / "log.json"), tmp_path / "table", tmp_path / "bench"
     table.write_text(TABLE)
     bench.write_text(json.dumps(BENCH))

@@ -286,8 +286,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
 def test_published_layouts(tmp_path, text):
-    path = tmp_path / "set"
-    path.write_text(text, newline="")
+    (path := tmp_path / "set").write_text(text, newline="")
     assert read_pairs(path) == [("cat", "dog", 1.58), ("red", "blue", 9)]
 
 
@@ -307,8 +306,7 @@ WORDS = [  # a line, its words
 
 @pytest.mark.parametrize("line, words", WORDS)
 def test_words(tmp_path, line, words):
-    path = tmp_path / "set"
-    path.write_text(line)
+    (path := tmp_path / "set").write_text(line)
     assert read_pairs(path) == [(*words, 3)]
 
 

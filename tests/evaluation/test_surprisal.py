@@ -33,8 +33,7 @@ CLOSED = [word for word in WORDS if word != "<unk>"]
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(TEXT.encode())
+    (path := tmp_path / "text").write_bytes(TEXT.encode())
     return str(path)
 
 
@@ -270,8 +269,7 @@ def test_files(run, tmp_path):
     "line", ["the cat", '{"sentence_good": "a"}', '{"sentence_good": "a", "sentence_bad": 3}', "{"]
 )
 def test_wrong_line_is_named(tmp_path, line):
-    path = tmp_path / "pairs"
-    path.write_text(f"{GOOD}\t{WORSE}\n{line}\n")
+    (path := tmp_path / "pairs").write_text(f"{GOOD}\t{WORSE}\n{line}\n")
     refused(lambda: result_of(str(path)), "pairs:2: ")
     path.write_text("\n")
     refused(lambda: result_of(str(path)))

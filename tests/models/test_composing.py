@@ -123,8 +123,7 @@ PAIRS = [("cats", "owl"), ("Gods", "cats"), ("1!", "cat"), ("tac", "Owls"), ("OW
 
 @pytest.fixture
 def pairs(tmp_path):
-    path = tmp_path / "pairs"
-    path.write_text("".join(f"{a} {b} {k}\n" for k, (a, b) in enumerate(PAIRS)))
+    (path := tmp_path / "pairs").write_text("".join(f"{a} {b} {k}\n" for k, (a, b) in enumerate(PAIRS)))
     return path
 
 
@@ -164,14 +163,12 @@ def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tm
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("cats gods owl! owl\nboxing tac <unk>\n")
+    (path := tmp_path / "text").write_text("cats gods owl! owl\nboxing tac <unk>\n")
     return path
 
 
 def test_perplexity_with_the_words_of_a_text(run, model, text, tmp_path):
-    listed = tmp_path / "listed"
-    listed.write_text("gods 3\ncats\n\nowl!\r\ntac 1\nowl\nboxing\n</s> 9\n")
+    (listed := tmp_path / "listed").write_text("gods 3\ncats\n\nowl!\r\ntac 1\nowl\nboxing\n</s> 9\n")
     told = run("ppl", model, text, "--vocabulary", listed, "--json")
     assert f"{model}: 1 of 7 words left out of the vocabulary for unknown subwords: 'owl!'\n" in told.stderr
     found = json.loads(told.stdout)
@@ -185,8 +182,7 @@ def test_perplexity_with_the_words_of_a_text(run, model, text, tmp_path):
 
 
 def test_perplexity_with_the_model_s_own_words(run, model, text, tmp_path):
-    listed = tmp_path / "listed"
-    listed.write_text("\n".join(WORDS))
+    (listed := tmp_path / "listed").write_text("\n".join(WORDS))
     own, same = (json.loads(run("ppl", model, text, "--json", *o).stdout) for o in ([], ["--vocabulary", listed]))
     assert same["logprob"] == pytest.approx(own["logprob"], rel=1e-6) and same["as_unk"] == own["as_unk"] == 4
 

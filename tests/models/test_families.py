@@ -201,8 +201,7 @@ def test_file_names_that_end_like_a_suffix(tmp_path):
 
 def test_piped_and_compressed_models_are_rejected(run, tmp_path):
     path = save_in(word2vec(), tmp_path)
-    packed = tmp_path / "model.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
+    (packed := tmp_path / "model.gz").write_bytes(gzip.compress(path.read_bytes()))
     for source, name in ((packed, packed), ("-", "standard input")):
         for command in ("nn", "check"):
             result = run(command, source, *["w1"] * (command == "nn"), input=path.read_bytes())

@@ -272,8 +272,7 @@ def test_a_changed_file_is_downloaded_again(run, mirror, cache):
 
 @pytest.fixture
 def vectors(tmp_path):
-    path = tmp_path / "vectors.txt"
-    path.write_text("4 2\ndog 1 0\ncat 0 1\nsun 1 1\nmoon 1 2\n")
+    (path := tmp_path / "vectors.txt").write_text("4 2\ndog 1 0\ncat 0 1\nsun 1 1\nmoon 1 2\n")
     return path
 
 

@@ -120,8 +120,7 @@ def test_compressed_files_comments_and_line_ends(tmp_path):
     (b"1 un + lock\xff\n", ":1: not UTF-8"), (b"1 un + lo\0ck\n", ":1: a zero byte"),
 ])  # fmt: skip
 def test_other_files_are_refused(tmp_path, content, problem):
-    path = tmp_path / "morphs"
-    path.write_bytes(content)
+    (path := tmp_path / "morphs").write_bytes(content)
     with pytest.raises(TiedtoolsError) as error:
         morphs.read(str(path))
     assert str(error.value).startswith(str(path)) and problem in str(error.value)

@@ -335,7 +335,6 @@ def test_result_does_not_depend_on_the_number_of_threads(tmp_path, monkeypatch, 
 
 def test_errors_in_a_text_counted_by_several_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK", 20)
-    path = tmp_path / "text"
-    path.write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
+    (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
     for threads in (1, 4):
         refused(lambda: encode([str(path)], threads=threads), "text:31: invalid UTF-8 byte 0xe9")

@@ -38,8 +38,7 @@ def read(text, field="text", **options):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.csv", "a.csv.gz", "a.txt", "a"])
 def test_formats_have_the_same_texts(tmp_path, name):
     data = (as_csv if "csv" in name or name == "a" else as_json)(TEXTS).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (path := tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     assert list(tiedtools.documents([path, path], "text")) == TEXTS * 2
     assert list(tiedtools.documents(f"file://{path}", "text")) == TEXTS
 

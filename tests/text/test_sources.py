@@ -68,8 +68,7 @@ def test_truncated_data_is_reported(tmp_path, monkeypatch, pack):
 
 def test_deflate_data_that_only_the_second_reader_finds_corrupt(tmp_path, monkeypatch):
     """igzip waits for more data; zlib, which looks for trailing data, already rejects the code lengths."""
-    path = tmp_path / "text.gz"
-    path.write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
+    (path := tmp_path / "text.gz").write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
     refused(lambda: reading(path), "text.gz: cannot be read: ")
     with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: cannot be read: "):
         reading(as_standard_input(monkeypatch, file))
@@ -86,8 +85,7 @@ def test_a_pipe_is_not_reread(tmp_path, monkeypatch, tail, message):
 
 
 def test_a_misleading_file_extension_is_reported(tmp_path):
-    path = tmp_path / "text.gz"
-    path.write_bytes(TEXT)
+    (path := tmp_path / "text.gz").write_bytes(TEXT)
     refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
 
 
@@ -138,8 +136,7 @@ AS_TEXT = "the cat sat\nthe döner sat\n\n" * 3
 
 @pytest.fixture
 def path(tmp_path):
-    path = tmp_path / "text"
-    path.write_text(AS_TEXT)
+    (path := tmp_path / "text").write_text(AS_TEXT)
     return path
 
 

@@ -21,8 +21,7 @@ SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull
 
 @pytest.fixture
 def square(tmp_path):
-    path = tmp_path / "square.txt"
-    path.write_bytes(SQUARE)
+    (path := tmp_path / "square.txt").write_bytes(SQUARE)
     return path
 
 
@@ -122,8 +121,7 @@ def test_unanswerable_questions_are_reported_and_the_rest_answered(run, square):
 
 
 def test_json_has_one_object_per_file(run, square, tmp_path):
-    other = tmp_path / "other.txt"
-    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
     one, two = map(json.loads, result.stdout.splitlines())
     assert result.exit_code == 1
@@ -134,8 +132,7 @@ def test_json_has_one_object_per_file(run, square, tmp_path):
 
 
 def test_several_files_stand_side_by_side_under_a_header(run, square, tmp_path):
-    other = tmp_path / "other.txt"
-    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
         header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
         assert header == f"a\tb\tc\t{square}\tscore\t{other}\tscore"

@@ -149,8 +149,7 @@ def test_words_that_tensorboard_skips(tmp_path):
 
 
 def test_each_problem_is_one_line(run, tmp_path):
-    path = tmp_path / "a\n\x1bb"
-    path.write_bytes(b"2 1\na 1\nb\n")
+    (path := tmp_path / "a\n\x1bb").write_bytes(b"2 1\na 1\nb\n")
     lines = run("check", path).stdout.splitlines()
     shown = f"{tmp_path}/a\\n\\x1bb"
     assert lines == [
@@ -159,8 +158,7 @@ def test_each_problem_is_one_line(run, tmp_path):
 
 
 def test_examples_are_limited_and_counted(run, tmp_path):
-    file = tmp_path / "some.vec"
-    file.write_bytes(b"5 1\n" + b"a 1\n" * 5)
+    (file := tmp_path / "some.vec").write_bytes(b"5 1\n" + b"a 1\n" * 5)
     result = run("check", file, "-n", 2)
     assert result.exit_code == 1 and result.stderr == ""
     assert result.stdout.splitlines() == [
@@ -177,8 +175,7 @@ def test_examples_are_limited_and_counted(run, tmp_path):
 def test_several_files_and_standard_input(run, tmp_path):
     result = run("check", "-", input=b"a 1 2\nb 3 4\n")
     assert result.exit_code == 0 and result.stdout == "-: glove, 2 words of 2 numbers, all well\n"
-    good = tmp_path / "good"
-    good.write_bytes(b"a 1\n")
+    (good := tmp_path / "good").write_bytes(b"a 1\n")
     result = run("check", tmp_path / "nowhere", good)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()

@@ -106,8 +106,7 @@ def converted(run, source, *options):
 
 
 def test_words_and_top_select_vectors(run, source, tmp_path):
-    words = tmp_path / "words"
-    words.write_text("the\r\nnone\n\ncat\nthe\n")
+    (words := tmp_path / "words").write_text("the\r\nnone\n\ncat\nthe\n")
     assert list(converted(run, source, "--words", words).items()) == [("the", [-2, 2]), ("cat", [1, 0])]
     told = run("convert", source, "-", "--words", words).stderr
     assert f"1 of the 3 words of {words} have no vector in {source}\n" in told
@@ -126,8 +125,7 @@ SPACED = b". . . 1 2\nat name@domain.com 3 4\nnew\tyork 5 6\n_._._ 7 8\n"
 
 def test_words_with_spaces(run, tmp_path):
     """As in GloVe's largest file: kept where the format can hold them, else an error, unless an option is given."""
-    source = tmp_path / "a.glove"
-    source.write_bytes(SPACED)
+    (source := tmp_path / "a.glove").write_bytes(SPACED)
     for name in ("b.glove", "b.npy", "b.safetensors"):
         assert run("convert", source, tmp_path / name).exit_code == 0
         assert Vectors.read(tmp_path / name).words == [". . .", "at name@domain.com", "new\tyork", "_._._"]

@@ -39,8 +39,7 @@ def theirs(tmp_path_factory):
     """Models that fastText trained: {name: path}."""
     fasttext = pytest.importorskip("fasttext")
     folder = tmp_path_factory.mktemp("models")
-    text = folder / "text"
-    text.write_text(TEXT)
+    (text := folder / "text").write_text(TEXT)
     # With fewer than ten threads, fastText leaves a part of the matrix uninitialized.
     small = dict(dim=10, minCount=1, epoch=2, thread=10, verbose=0, bucket=1000)
     fasttext.train_unsupervised(str(text), "skipgram", minn=2, maxn=4, **small).save_model(str(folder / "sg.bin"))
@@ -194,8 +193,7 @@ def damaged():
 
 @pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in damaged()])
 def test_damaged_models_are_refused_in_one_line(run, tmp_path, data):
-    path = tmp_path / "m.bin"
-    path.write_bytes(data)
+    (path := tmp_path / "m.bin").write_bytes(data)
     with pytest.raises(TiedtoolsError, match="m.bin: is not a whole fastText model: .*; get the whole file") as error:
         Vectors.read(path)
     assert "\n" not in str(error.value) and Check(str(path)).problems.keys() == {"unreadable"}
@@ -205,8 +203,7 @@ def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, 
     data, matrix, _ = model()
     matrix = matrix.copy()
     matrix[3] = np.nan
-    path = tmp_path / "m.bin"
-    path.write_bytes(model(matrix=matrix)[0].replace(b"where\0", b"wh\xffre\0"))
+    (path := tmp_path / "m.bin").write_bytes(model(matrix=matrix)[0].replace(b"where\0", b"wh\xffre\0"))
     vectors = Vectors.read(path)
     refused(lambda: vectors.words[1], "m.bin: row 2: the word ", " is not UTF-8; ", "errors='replace'")
     refused(lambda: np.asarray(vectors.matrix), "m.bin: row 4: 'né' has a value that is nan or infinite")

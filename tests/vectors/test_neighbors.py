@@ -19,8 +19,7 @@ EAST = [("northeast", np.sqrt(0.5)), ("north", 0), ("nowhere", 0), ("west", -1)]
 
 @pytest.fixture
 def compass(tmp_path):
-    path = tmp_path / "compass.txt"
-    path.write_bytes(TEXT)
+    (path := tmp_path / "compass.txt").write_bytes(TEXT)
     return path
 
 
@@ -154,8 +153,7 @@ def test_words_and_vectors_from_standard_input(run, compass):
 
 
 def test_several_files_stand_side_by_side(run, compass, tmp_path):
-    other = tmp_path / "other.txt"
-    other.write_bytes(b"3 2\neast 1 0\nup 0 1\nsouth -0.6 -0.8\n")
+    (other := tmp_path / "other.txt").write_bytes(b"3 2\neast 1 0\nup 0 1\nsouth -0.6 -0.8\n")
     result = run("nn", compass, "east", "up", "-k", 3, "--with", other)
     assert result.stdout == (
         f"word\t{compass}\tcosine\t{other}\tcosine\n"
@@ -314,8 +312,7 @@ def test_json(run, compass):
 
 
 def test_words_outside_ascii(run, tmp_path):
-    path = tmp_path / "v.txt"
-    path.write_text("2 1\nкот 1\nпёс 2\n", encoding="utf-8")
+    (path := tmp_path / "v.txt").write_text("2 1\nкот 1\nпёс 2\n", encoding="utf-8")
     assert run("nn", path, "кот").stdout_bytes.decode() == "кот\tпёс\t1.0000\n"
 
 

@@ -190,8 +190,7 @@ def test_files_are_interchangeable_with_gensim(tmp_path):
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
     vectors = make(["</s>", "é", "a\u00a0b"] + [f"w{i}" for i in range(300)], E=7)
     for binary, format in [(False, "text"), (True, "binary")]:
-        ours = tmp_path / f"ours{binary}"
-        ours.write_bytes(written(vectors, format))
+        (ours := tmp_path / f"ours{binary}").write_bytes(written(vectors, format))
         theirs = keyedvectors.KeyedVectors.load_word2vec_format(str(ours), binary=binary)
         read = Vectors.read(ours)
         assert theirs.index_to_key == read.words == vectors.words

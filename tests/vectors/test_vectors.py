@@ -172,8 +172,7 @@ def test_npy_writes_both_files_or_none(tmp_path):
 
 @pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])
 def test_invalid_utf8_in_words_is_counted(tmp_path, messages, errors, done):
-    path = tmp_path / "v"
-    path.write_bytes(b"3 1\nfine 1\ncaf\xe9\xff 1\n\xe9t\xe9 2\n")
+    (path := tmp_path / "v").write_bytes(b"3 1\nfine 1\ncaf\xe9\xff 1\n\xe9t\xe9 2\n")
     Vectors.read(path, errors=errors)
     told = f"{path}: {done.format('4 invalid UTF-8 sequences')}, the first in the word 'caf\ufffd\ufffd'\n"
     assert messages() == told

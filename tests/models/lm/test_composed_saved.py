@@ -146,8 +146,7 @@ QUICK += ["--precision", "float32"]
 
 @pytest.fixture
 def corpus(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text(LINES)
+    (path := tmp_path / "corpus.txt").write_text(LINES)
     return path
 
 

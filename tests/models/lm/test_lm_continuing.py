@@ -155,8 +155,7 @@ def test_a_continued_run_resumes(saved, tmp_path):
 @pytest.mark.parametrize("command", ["lm", "lstm"])
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, command):
     saved("tied", optimizer="adam", lr=0.02, dropout_kind="gal", drop_word=0.2, tokenize="lower")
-    text = tmp_path / "text"
-    text.write_text("".join(" ".join(line) + "\n" for line in SECOND))
+    (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
     args = [command, text, "--init-from", tmp_path / "first.npz", "--threads", 1, "--output", tmp_path / "v"]
     saving = "--save-model", tmp_path / "second.npz"
     assert run(*args, "--grow", "--drop-state", 0.1, "--epochs", 1, *saving).exit_code == 0

@@ -187,15 +187,6 @@ def test_parameter_count_of_awd_lstm(preset, millions):
     assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
 
 
-def test_parameter_counts_of_the_parts():
-    count = lambda **options: lstm_params(LstmConfig(size=3, hidden=5, **options), 11)
-    base = 11 * 3 + 4 * 5 * (3 + 5 + 1) + 4 * 5 * (5 + 5 + 1) + 11 * 5 + 11
-    assert count() == base and count(layers=1) == base - 220 and count(output_bias=False) == base - 11
-    assert count(tying="linear") == base - 55 + 15 and count(tying="linear", linear_bias=True) == base - 55 + 18
-    assert count(projection=0.1) == base + 25 + 5
-    assert lstm_params(LstmConfig(size=4, tying="tied"), 11) == 11 * 4 + 2 * 16 * 9 + 11
-
-
 def test_layer_widths_set_the_number_of_layers_and_the_width_of_the_last():
     config = LstmConfig(size=7, layer_widths="5,6,7,8")
     assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])

@@ -19,7 +19,6 @@ from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, word_classes
 from tiedtools.models.rnnlm.program import holds, read, write
 from tiedtools.text.vocab import Vocab
-from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
 COUNTS = [30, 40, 9, 9, 4, 1, 1]
@@ -62,8 +61,7 @@ def stored(tmp_path):
     """Write a file and return its path."""
 
     def stored(data):
-        path = tmp_path / "model"
-        path.write_bytes(data)
+        (path := tmp_path / "model").write_bytes(data)
         return path
 
     return stored
@@ -309,12 +307,6 @@ def test_vectors():
         np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
 
 
-def test_vectors_are_read_from_a_model_file(path):
-    m = model(dtype="float32", **CONFIGS["document"])
-    save(m, path)
-    np.testing.assert_array_equal(Vectors.read(str(path)).matrix, m.params["emb_in"].astype(np.float32))
-
-
 @pytest.mark.parametrize(
     "hidden, doc_dim, params, operations",
     [(100, 0, 0, 0), (120, 0, 666_960, 7_400), (100, 20, 332_300, 6_000), (135, 0, 1_167_705, 13_475)]
@@ -324,11 +316,6 @@ def test_costs_above_the_baseline_match_table_1_of_rei(hidden, doc_dim, params, 
     baseline, more = RnnlmConfig(hidden=100), RnnlmConfig(hidden=hidden, doc_dim=doc_dim)
     assert rnnlm_params(more, 16_514) - rnnlm_params(baseline, 16_514) == params
     assert rnnlm_operations(more, 50) - rnnlm_operations(baseline, 50) == operations
-
-
-def test_costs_of_a_small_model():
-    assert rnnlm_params(RnnlmConfig(hidden=3, classes=5), 11) == 3 * 5 + 2 * 3 * 11 + 9
-    assert rnnlm_operations(RnnlmConfig(hidden=3, classes=5), 2.5) == 9 + 15 + 7.5
 
 
 def zipf(V, total):

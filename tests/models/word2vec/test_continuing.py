@@ -116,8 +116,7 @@ def test_any_vectors_are_a_start(saved, tmp_path, name):
 
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     saved(architecture="skipgram", tying="tied", window=3)
-    text = tmp_path / "text"
-    text.write_text("".join(" ".join(line) + "\n" for line in SECOND))
+    (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
     args = ["w2v", text, "--init-from", tmp_path / "first.npz", "-min-count", 1, "-threads", 1]
     assert run(*args, "-output", tmp_path / "v", "-save-model", tmp_path / "second.npz").exit_code == 0
     config = tt.load(tmp_path / "second.npz").model.config
@@ -173,8 +172,7 @@ VALID = topic_text(200, seed=1)[1]
 
 @pytest.fixture
 def corpus(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text("a b c d e f\n" * 500)
+    (path := tmp_path / "corpus.txt").write_text("a b c d e f\n" * 500)
     return path
 
 
@@ -268,8 +266,7 @@ def test_command_line(run, tmp_path, corpus):
 
 
 def test_a_text_of_other_words_is_an_error(run, tmp_path, corpus):
-    valid = tmp_path / "valid.txt"
-    valid.write_text("zebra yak\n")
+    (valid := tmp_path / "valid.txt").write_text("zebra yak\n")
     result = run("w2v", "--valid", valid, corpus)
     assert result.exit_code == 1 and "valid.txt: no word of the vocabulary" in result.output
 

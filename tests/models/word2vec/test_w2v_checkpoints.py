@@ -294,7 +294,6 @@ def test_an_interrupt_before_training_leaves_the_output_unchanged(w2v, tmp_path,
     def stopped(*args):
         raise KeyboardInterrupt(signal.SIGINT)
 
-    out = tmp_path / "out"
-    out.write_text("precious")
+    (out := tmp_path / "out").write_text("precious")
     monkeypatch.setattr(Run, "compile", stopped)
     assert w2v("-output", out).exit_code == 130 and out.read_text() == "precious"

@@ -298,8 +298,7 @@ def test_row_padding_stays_zero(size, tying, exact):
 @pytest.mark.parametrize("how", [[], ["--exact"], ["--deterministic"], ["-hs", 1]], ids=str)
 @pytest.mark.parametrize("text", ["a b\n", "a b", "a b a b c\nd\n"])
 def test_more_threads_than_text(run, tmp_path, text, how):
-    path = tmp_path / "text"
-    path.write_text(text)
+    (path := tmp_path / "text").write_text(text)
     threads = 8 if how in ([], ["--deterministic"]) else 1
     out = vectors(run, *how, "-sample", 0, "-min-count", 1, "-threads", threads, path)
     assert out.split()[0] == b"%d" % (1 + len(set(text.split())))
@@ -364,8 +363,7 @@ def test_deterministic_threads_stop_on_interrupt(corpus, tmp_path, tie):
 
 @pytest.mark.parametrize("options", [[], ["-negative", 1, "-window", 65]], ids=["few words", "wide windows"])
 def test_implicit_exact_training_is_reported(run, tmp_path, options):
-    text = tmp_path / "text"
-    text.write_text("to be or not to be\n" * 20)
+    (text := tmp_path / "text").write_text("to be or not to be\n" * 20)
     given = ["-size", 4, "-iter", 1, "-threads", 2, *TIES["linear"], "--precision", "bfloat16", *options, text]
     told = run("w2v", *given).stderr
     assert "as with --exact" in told and "model: CBOW, tied+L, " in told
