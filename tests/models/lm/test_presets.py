@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from common import refused
 from modelsizes import lstm_params
 
 from tiedtools.base.errors import Contradiction
@@ -221,9 +222,7 @@ CONTRADICTIONS = [  # settings, and the setting or value that the message propos
 
 @pytest.mark.parametrize("options, named", CONTRADICTIONS, ids=str)
 def test_invalid_combinations_are_rejected(options, named):
-    with pytest.raises(Contradiction) as error:
-        LstmConfig(**options)
-    assert f"`{named}" in str(error.value)
+    refused(lambda: LstmConfig(**options), f"`{named}", kind=Contradiction)
 
 
 def test_variational_dropout_rates():
