@@ -94,7 +94,7 @@ def test_messages_of_settings():
         ("w2v", dict(lr=0.0), "`lr=0.0` must be more than 0 and at most 10,000"),
         ("w2v", dict(hs=2), "`hs=2` is not bool"),
         ("w2v", dict(size=1.5), "`size=1.5` is not int"),
-        ("w2v", dict(shared_negatives=(1, 8)), "is not three integers, from .1, 4, 4. to .1024, 4096, 65536."),
+        ("w2v", dict(shared_negatives=(1, 8)), "is not three integers, from (1, 4, 4) to (1024, 4096, 65536)"),
         ("w2v", dict(shared_negatives=(1, 8.0, 8)), "is not three integers"),
         ("w2v", dict(shared_negatives=(1, 8, 2**20)), "is not three integers"),
         ("w2v", dict(shared_negatives=(1, 8, 7)), "the last two numbers must be multiples of 4"),

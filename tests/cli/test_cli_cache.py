@@ -9,7 +9,7 @@ import lmcase
 import numpy as np
 import pytest
 import subwordcase
-from common import refused
+from common import refused, save
 from fakelm import WORDS, FakeLM
 
 import tiedtools as tt
@@ -22,8 +22,7 @@ TEXT = b"w1 w2 w3\nw1 w2 w3\nw1 w2\n"
 
 @pytest.fixture
 def lm(tmp_path):
-    with open(tmp_path / "lm.npz", "wb") as file:
-        lmcase.model().save(file)
+    save(lmcase.model(), tmp_path / "lm.npz")
     return tmp_path / "lm.npz"
 
 
@@ -72,8 +71,7 @@ def test_texts_and_averages(run, lm, tmp_path):
 
 
 def test_another_vocabulary(run, tmp_path):
-    with open(tmp_path / "lm.npz", "wb") as file:
-        subwordcase.lettered().save(file)
+    save(subwordcase.lettered(), tmp_path / "lm.npz")
     (tmp_path / "words").write_text("cats\ndogly\nowlcat\n")
     command = ["ppl", tmp_path / "lm.npz", "--vocabulary", tmp_path / "words"]
     plain, with_cache = (run(*command, *options, input=b"owlcat dogly owlcat\n") for options in ([], ["--cache", 9]))
@@ -125,8 +123,7 @@ def test_unknown_words_have_the_probability_of_rnnlm(run, tmp_path, messages, wo
     fate = "read as `<unk>`" if words == WORDS else f"{fate}, since the vocabulary has no `<unk>`"
     told = f"5 words outside the vocabulary were {fate}\n"
     assert messages() == told
-    with open(tmp_path / "model", "wb") as file:
-        FakeLM(words).save(file)
+    save(FakeLM(words), tmp_path / "model")
     text = "".join(f"{line}\n" for line in LINES).encode()
     options = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", value)]
     result = run("nbest", tmp_path / "model", "--batch", batch, *options, input=text)
@@ -135,8 +132,7 @@ def test_unknown_words_have_the_probability_of_rnnlm(run, tmp_path, messages, wo
 
 def test_the_best_hypothesis_is_chosen_with_the_penalty(run, tmp_path):
     """The state after it is context of the next utterance."""
-    with open(tmp_path / "model", "wb") as file:
-        FakeLM(CLOSED).save(file)
+    save(FakeLM(CLOSED), tmp_path / "model")
     for penalty, before in (-5, "the cat sat on the mat </s>"), (0, "</s>"):
         ids = [CLOSED.index(word) for word in f"{before} on </s>".split()]
         expected = FakeLM(CLOSED).by_definition(ids)[-2:].sum() / np.log(10)
@@ -198,8 +194,7 @@ def case(request, tmp_path, monkeypatch):
     """Path of a model, and the numbers of its OOVs, zeroprobs, and words scored as `<unk>` in each text."""
     monkeypatch.chdir(tmp_path)
     words, never, *counts = MODELS[request.param]
-    with open("model", "wb") as file:
-        FakeLM(words, never=never).save(file)
+    save(FakeLM(words, never=never), "model")
     for k, text in enumerate(TEXTS):
         (tmp_path / f"text{k}").write_text(text)
     return "model", *counts

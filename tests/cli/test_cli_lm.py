@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 import pytest
-from common import HELPERS
+from common import HELPERS, save
 from fakelm import WORDS, FakeLM
 
 from tiedtools.files import modelfile
@@ -25,8 +25,7 @@ TIEDTOOLS = [sys.executable, "-c", MAIN]
 
 
 def saved(path, model):
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     return path
 
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from common import ROOT, context_of
+from common import ROOT, context_of, save
 from toytranslator import SOURCE, ToyTranslator
 
 from tiedtools.api.translation import Translator
@@ -35,8 +35,7 @@ def expected(**options):
 def model(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "nmt", dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator"))
     path = tmp_path / "m.npz"
-    with open(path, "wb") as file:
-        ToyTranslator().save(file)
+    save(ToyTranslator(), path)
     return path
 
 
@@ -133,8 +132,7 @@ def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
     codes = "#version: 0.2\nc a\nk a\nz e</w>\n"
     made = ToyTranslator(["</s>", "<unk>", "ca@@", "t"], ["</s>", "<unk>", "ka@@", "t@@", "ze"], codes)
     made.emb_out[:2], made.emb_out[3] = 0, -made.emb_out[2]  # "ka@@" or "t@@" is the best first word
-    with open(model, "wb") as file:
-        made.save(file)
+    save(made, model)
     result = run("translate", model, "--align", tmp_path / "w", "--max-length", 7, input=b"cat\n")
     found = json.loads((tmp_path / "w").read_text())
     assert found["source"] == ["ca@@", "t", "</s>"] and "@@" in " ".join(found["target"])

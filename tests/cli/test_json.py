@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from common import ROOT
+from common import ROOT, save
 from fakelm import WORDS, FakeLM
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
@@ -58,8 +58,7 @@ def test_names_are_documented(run, tmp_path, monkeypatch, command, line):
     Path("questions").write_text(": s\na b c d\n")
     Path("text").write_text("w1 cat the\n")
     for path, model in ("documents", rnnlm(**DOC)), ("model", FakeLM()):
-        with open(path, "wb") as file:
-            model.save(file)
+        save(model, path)
     (told,) = run(*line.split()).stdout.splitlines()
     found = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     section, _, printed = FORMATS.read_text().partition("\n## JSON\n")[2].partition("\n## What the language models")
@@ -82,8 +81,7 @@ def objects(result):
 
 
 def saved(path, model):
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     return path
 
 

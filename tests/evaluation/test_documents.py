@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, save
 from fakelm import FakeLM
 
 import tiedtools as tt
@@ -106,8 +106,7 @@ def test_lines_are_scored_in_batches(tmp_path, monkeypatch):
 @pytest.fixture
 def saved(tmp_path):
     def saved(model):
-        with open(tmp_path / "model.npz", "wb") as file:
-            model.save(file)
+        save(model, tmp_path / "model.npz")
         return tmp_path / "model.npz"
 
     return saved

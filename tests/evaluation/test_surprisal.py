@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, save
 from fakelm import WORDS, FakeLM
 
 import tiedtools as tt
@@ -112,8 +112,7 @@ def test_subwords_of_a_word_are_summed(tmp_path):
 def test_command_writes_tables(run, tmp_path, text):
     """Read the table as R's read.delim and pandas do: tab-separated, with quotes as in CSV."""
     path = tmp_path / "model"
-    with open(path, "wb") as file:
-        FakeLM(CLOSED).save(file)
+    save(FakeLM(CLOSED), path)
     result = run("ppl", path, "--words", text)
     assert (result.exit_code, result.stderr) == (0, "")
     table = list(csv.DictReader(io.StringIO(result.stdout_bytes.decode()), dialect="excel-tab"))
@@ -178,8 +177,7 @@ def test_means_match_the_definition(monkeypatch, lines, words, piece):
 
 def test_command(run, lines, tmp_path):
     path = tmp_path / "lm.npz"
-    with open(path, "wb") as file:
-        FakeLM().save(file)
+    save(FakeLM(), path)
     lexicon = Lexicon(FakeLM().vocab)
     expected = mean_probabilities(FakeLM(), lexicon, lines, ["<unk>", "the"])
     plain = run("ppl", path, lines).stdout
@@ -249,8 +247,7 @@ def test_files(run, tmp_path):
     blimp.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     with gzip.open(columns, "wt") as file:
         file.write(f"{GOOD}\t{WORSE}\r\n\n{WORSE}\t{GOOD}\tw\n")
-    with open(model, "wb") as file:
-        FakeLM().save(file)
+    save(FakeLM(), model)
     result = run("nbest", model, "--pairs", "--json", blimp, columns)
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(line["paradigm"], line["accuracy"]) for line in found[:-1]] == [

@@ -95,8 +95,8 @@ def windows(model):
         yield words[:-1], targets, 4 / times, (0.04 if k % 2 else 10) * times
 
 
-def windows_of(module):
-    return lambda model: ((*module.window(model, k % 5)[:2], 4.0, 0.1 if k % 2 else 10.0) for k in range(STEPS))
+def random_windows(model):
+    return ((*lmcase.window(model, k % 5)[:2], 4.0, 0.1 if k % 2 else 10.0) for k in range(STEPS))
 
 
 def text():
@@ -129,13 +129,13 @@ CASES = {
         for dtype, tolerance in (("float64", 1e-5), ("float32", 1e-4))
     },
     **{
-        name: Case("oracle_cells", name, lambda o=o: lmcase.model(**{"init": 0.3, **o}), windows_of(lmcase))
+        name: Case("oracle_cells", name, lambda o=o: lmcase.model(**{"init": 0.3, **o}), random_windows)
         for name, o in CELLS.items()
     },
     **{
         f"{kind}, {reuse}": Case(
             "oracle_subwords", f"{kind}, {reuse}",
-            lambda kind=kind, reuse=reuse: subwordcase.model(kind, reuse, init=0.3), windows_of(subwordcase),
+            lambda kind=kind, reuse=reuse: subwordcase.model(kind, reuse, init=0.3), random_windows,
         )
         for kind in subwordcase.LAYERS
         for reuse in ("plain", "none", "all", "emb", "emb,hw2")

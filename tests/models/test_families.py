@@ -9,7 +9,7 @@ import lmcase
 import numpy as np
 import pytest
 import rnnlmcase
-from common import ROOT, refused
+from common import ROOT, refused, save
 from toylm import ToyLM
 
 import tiedtools as tt
@@ -101,8 +101,7 @@ MODELS = {
 
 def save_in(model, folder, name="model.npz"):
     path = folder / name
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     return path
 
 

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, save
 from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
 from lmcase import assert_close, grads, train, values, window
 from lmcase import model as lstm
@@ -83,8 +83,7 @@ def is_trained_resumed_saved_and_scored(config, training, parameter, tmp_path):
     fit(again, TRAIN, VALID, training, Progress(), path, resume=True)
     assert again.params.values.tobytes() == whole.params.values.tobytes()
 
-    with open(tmp_path / "model", "wb") as file:
-        whole.save(file)
+    save(whole, tmp_path / "model")
     loaded = load_language_model(str(tmp_path / "model"))
     assert loaded.config.cell == config.cell and parameter in loaded.params.names
     np.testing.assert_array_equal(evaluate(loaded, VALID), evaluate(whole, VALID))

@@ -142,10 +142,10 @@ def test_texts_that_cannot_be_divided(tmp_path):
     (path,) = write(tmp_path, [b"a b\n"])
     os.mkfifo(tmp_path / "pipe")
     for source, message in (
-        ("-", "^standard input: cannot be divided among ranks; give files$"),
-        (Sentences([["a"]]), "^sentences: cannot be divided"),
-        (io.BytesIO(b"a"), "^file: cannot be divided"),
-        (str(tmp_path / "pipe"), "pipe: not a regular file.*give files$"),
+        ("-", "standard input: cannot be divided among ranks; give files"),
+        (Sentences([["a"]]), "sentences: cannot be divided"),
+        (io.BytesIO(b"a"), "file: cannot be divided"),
+        (str(tmp_path / "pipe"), "pipe: not a regular file"),
         (str(tmp_path / "missing"), "missing: cannot be read: No such file"),
     ):
         refused(lambda: shares([path, source], 2), message)

@@ -11,7 +11,7 @@ import pathlib
 import threading
 
 import pytest
-from common import refused
+from common import refused, save
 from fakelm import FakeLM
 
 from tiedtools.base.errors import TiedtoolsError
@@ -122,8 +122,7 @@ COMMANDS = {
 def test_commands_report_replaced_bytes(run, tmp_path, command):
     names = {name: tmp_path / name for name in ("text", "model", "out")}
     names["text"].write_bytes(INVALID + b"a b c d\n" * 20)
-    with open(names["model"], "wb") as file:
-        FakeLM().save(file)
+    save(FakeLM(), names["model"])
     result = run(*command.format(**names).split(), "--errors", "replace")
     assert result.exit_code == 0, result.stderr
     told = f"{names['text']}: replaced 4 invalid UTF-8 sequences with U+FFFD, the first in line 3\n"
@@ -282,7 +281,7 @@ def test_missing_files_name_the_url(tmp_path, memory):
 @pytest.mark.parametrize("error, message", [
     (PermissionError("s3 says\nno"), "cannot be read: Permission denied; check its permissions"),
     (OSError(110, "Connection timed out"), "cannot be read: Connection timed out"),
-    (RuntimeError("no\ncredentials"), r"cannot be read: no\\ncredentials; check the URL, the credentials, .*"),
+    (RuntimeError("no\ncredentials"), r"cannot be read: no\ncredentials; check the URL, the credentials, "),
     (TimeoutError(), "cannot be read: TimeoutError; check the URL, the credentials, and the network"),
 ])  # fmt: skip
 def test_errors_of_the_file_system_name_the_url(monkeypatch, memory, error, message):
@@ -305,9 +304,9 @@ def test_unknown_protocols(memory):
 
 
 @pytest.mark.parametrize("missing, url, message", [
-    (["fsspec"], "s3://b/k", 'needs fsspec: pip install "tiedtools\\[remote\\]"'),
-    (["s3fs", "aiobotocore"], "s3://b/k", ".*[Ii]nstall.* s3fs.*"),
-    (["pyarrow"], "hdfs://host/x", "No module named 'pyarrow.*'; pip install pyarrow"),
+    (["fsspec"], "s3://b/k", 'needs fsspec: pip install "tiedtools[remote]"'),
+    (["s3fs", "aiobotocore"], "s3://b/k", "s3fs"),
+    (["pyarrow"], "hdfs://host/x", "; pip install pyarrow"),
 ])  # fmt: skip
 def test_missing_packages(monkeypatch, memory, missing, url, message):
     """fsspec itself, a package that it names, and one that it does not."""
@@ -319,7 +318,7 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
         return imported(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    refused(lambda: content(url), f"{url}: {message}")
+    refused(lambda: content(url), f"{url}: ", message)
 
 
 def test_an_output_must_not_overwrite_a_local_url(tmp_path):

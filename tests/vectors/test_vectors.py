@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, save
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
@@ -177,8 +177,7 @@ def path(tmp_path):
     rng = np.random.default_rng(1)
     present = np.array([[9, 3, 2, 1], [9, 3, 0, 4], [9, 1, 1, 1]])
     matrix = rng.standard_normal((3, 4, 5)).astype(np.float16)
-    with open(tmp_path / "x.runs", "wb") as file:
-        Runs(OF_RUNS, matrix, present, np.array([9, 3, 2, 2]), dict(seeds=[1, 2, 3])).save(file)
+    save(Runs(OF_RUNS, matrix, present, np.array([9, 3, 2, 2]), dict(seeds=[1, 2, 3])), tmp_path / "x.runs")
     return str(tmp_path / "x.runs"), matrix
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from lmcase import assert_close, grads, update, values
-from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab, window
+from lmcase import assert_close, grads, update, values, window
+from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab
 
 from tiedtools.models.lm import wiring
 from tiedtools.models.lm.config import LstmConfig

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from common import refused, rewrite, save
 from fitcase import Stopping, fit
-from subwordcase import LAYERS, WORDS, V, composed, lettered, model, window
+from lmcase import window
+from subwordcase import LAYERS, WORDS, V, composed, lettered, model
 
 import tiedtools as tt
 from tiedtools.base import interrupts

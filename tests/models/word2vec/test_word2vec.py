@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
@@ -144,8 +144,7 @@ def test_model_file(tmp_path, tying):
     """The file has L, and the matrix of signs."""
     model = trained(epochs=1, **TYINGS[tying])
     path = tmp_path / "m.npz"
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     header, words, arrays = modelfile.load(str(path))
     assert words == model.vocab.words and header["kind"] == "word2vec"
     assert Config(**header["config"]) == model.config
