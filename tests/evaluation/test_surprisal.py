@@ -148,14 +148,14 @@ LINES = [["the", "cat", "sat"], [], ["a", "dog", "on", "the", "mat"]] * 9
 
 
 @pytest.fixture
-def lines(tmp_path):
+def repeated(tmp_path):
     (tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in LINES))
     return str(tmp_path / "text")
 
 
 @pytest.mark.parametrize("words", [WORDS, [word for word in WORDS if word != "<unk>"]], ids=["unk", "closed"])
 @pytest.mark.parametrize("piece", [1 << 14, 4])
-def test_means_match_the_definition(monkeypatch, lines, words, piece):
+def test_means_match_the_definition(monkeypatch, repeated, words, piece):
     monkeypatch.setattr(lexicon_module, "PIECE", piece)
     model, unk = FakeLM(words), words.index("<unk>") if "<unk>" in words else None
     tokens = [token for line in LINES for token in [*line, "</s>"]]
@@ -165,7 +165,7 @@ def test_means_match_the_definition(monkeypatch, lines, words, piece):
         h, last = h / 2 + model.emb[last], word
         distributions.append(np.exp(model.distribution(h)))
     asked = ["cat", REPEAT, "</s>", "sat"]
-    found = mean_probabilities(model, Lexicon(model.vocab), lines, asked)
+    found = mean_probabilities(model, Lexicon(model.vocab), repeated, asked)
     assert list(found) == asked
     before = [0, *ids[:-1]]
     repeated = [p[word] for p, word in zip(distributions, before)], [a == b for a, b in zip(ids, before)]
@@ -175,26 +175,26 @@ def test_means_match_the_definition(monkeypatch, lines, words, piece):
         assert share == pytest.approx(ids.count(words.index(word)) / len(ids))
 
 
-def test_command(run, lines, tmp_path):
+def test_command(run, repeated, tmp_path):
     path = tmp_path / "lm.npz"
     save(FakeLM(), path)
     lexicon = Lexicon(FakeLM().vocab)
-    expected = mean_probabilities(FakeLM(), lexicon, lines, ["<unk>", "the"])
-    plain = run("ppl", path, lines).stdout
+    expected = mean_probabilities(FakeLM(), lexicon, repeated, ["<unk>", "the"])
+    plain = run("ppl", path, repeated).stdout
     lines = [f"{word}\t{mean:.6g}\t{share:.6g}\n" for word, (mean, share) in expected.items()]
-    assert run("ppl", path, lines, "--average", "<unk>", "--average", "the").stdout == plain + "".join(lines)
-    mean, share = mean_probabilities(FakeLM(), lexicon, lines, [REPEAT])[REPEAT]
-    assert run("ppl", path, lines, "--repeats").stdout == plain + f"(repeated)\t{mean:.6g}\t{share:.6g}\n"
+    assert run("ppl", path, repeated, "--average", "<unk>", "--average", "the").stdout == plain + "".join(lines)
+    mean, share = mean_probabilities(FakeLM(), lexicon, repeated, [REPEAT])[REPEAT]
+    assert run("ppl", path, repeated, "--repeats").stdout == plain + f"(repeated)\t{mean:.6g}\t{share:.6g}\n"
     assert 0 < mean < 1 and 0 < share < 1
-    found = run("ppl", path, lines, "--json", "--average", "the").stdout.splitlines()
+    found = run("ppl", path, repeated, "--json", "--average", "the").stdout.splitlines()
     assert json.loads(found[1]) == dict(word="the", mean_probability=expected["the"][0], share=expected["the"][1])
     assert run("ppl", path, "--average", "the").exit_code == 2
-    assert run("ppl", path, lines, "--average", "the", "--independent").exit_code == 2
+    assert run("ppl", path, repeated, "--average", "the", "--independent").exit_code == 2
 
 
-def test_unknown_words_are_refused(lines):
+def test_unknown_words_are_refused(repeated):
     model = FakeLM()
-    refused(lambda: mean_probabilities(model, Lexicon(model.vocab), lines, ["dog"]), "'dog' is not in the model's")
+    refused(lambda: mean_probabilities(model, Lexicon(model.vocab), repeated, ["dog"]), "'dog' is not in the model's")
 
 
 GOOD, WORSE = sorted(

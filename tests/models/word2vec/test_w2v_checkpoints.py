@@ -181,19 +181,19 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     path = str(tmp_path / "c")
     done(begun(path))
 
-    def refused(match, **options):
+    def differs(match, **options):
         refused(lambda: begun(path, resume=True, **options), f"c: was created with {match}")
 
-    refused("`lr=0.05`; this run has 0.1", lr=0.1)
-    refused("`tying=untied`; this run has tied", tying="tied")
-    refused("`epochs=2`; this run has 3", epochs=3)  # the learning rate would have differed
-    refused("a different text", text=encoded(TEXT.ids[::-1].copy()))
-    refused("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
-    refused("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    refused("`deterministic=False`; this run has True", deterministic=True)
+    differs("`lr=0.05`; this run has 0.1", lr=0.1)
+    differs("`tying=untied`; this run has tied", tying="tied")
+    differs("`epochs=2`; this run has 3", epochs=3)  # the learning rate would have differed
+    differs("a different text", text=encoded(TEXT.ids[::-1].copy()))
+    differs("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
+    differs("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
+    differs("`deterministic=False`; this run has True", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
-    refused("`threads=2`; this run has 3", deterministic=True, threads=3)
+    differs("`threads=2`; this run has 3", deterministic=True, threads=3)
 
 
 OTHERS = dict(fit_pmi=True, ns_exponent=0.5, min_alpha=0.0, cbow_sum=True, fixed_window=True)
