@@ -215,8 +215,8 @@ def test_constants_that_are_repeated_to_import_no_compiler():
 
 
 RNG = np.random.default_rng(0)
-WORDS = [f"w{k}" for k in range(1000)]
-LINES = "".join(" ".join(RNG.choice(WORDS, RNG.integers(1, 30))) + "\n" for _ in range(3000))  # several pieces
+LENGTHS = RNG.integers(1, 30, 3000)  # several pieces
+LINES = "".join(" ".join(f"w{k}" for k in RNG.integers(1000, size=n)) + "\n" for n in LENGTHS)
 TIES = {"untied": [], "tied": ["--tie"], "signs": ["--tie-signs"], "linear": ["--tie-linear"]}
 
 
