@@ -13,7 +13,7 @@ from tiedtools.evaluation import perplexity as module
 from tiedtools.evaluation.continuation import draw, generate, most_probable, read
 from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
 from tiedtools.evaluation.nbest import rescore
-from tiedtools.evaluation.perplexity import Totals, score_lines, score_text
+from tiedtools.evaluation.perplexity import Totals, by_line, score_lines, score_text
 from tiedtools.training import scoring
 
 TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <unk> on the dog\n" * 7 + "the cat"
@@ -85,6 +85,19 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
     counts = 36, 121, 14 if "<unk>" in words else 21
     assert (totals.sentences, totals.words, totals.outside) == (whole.sentences, whole.words, whole.outside) == counts
     assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
+
+
+def test_totals_are_sums_over_texts_and_lines(text):
+    lexicon = Lexicon(FakeLM().vocab)
+    scored, totals, both = list(score_text(FakeLM(), lexicon, text)), Totals(lexicon.unk), Totals(lexicon.unk)
+    for piece in scored:
+        totals.add(piece)
+    both += totals
+    for line in by_line(scored):
+        both.add(line)
+    once, twice = totals.figures(), both.figures()
+    assert both.words == 2 * totals.words and twice["ppl"] == pytest.approx(once["ppl"])
+    assert twice["logprob"] == pytest.approx(2 * once["logprob"])
 
 
 def test_a_text_without_words_has_no_perplexity():
