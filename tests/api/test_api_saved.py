@@ -84,7 +84,8 @@ MODELS = {
 CASES = [(kind, settings) for kind, models in MODELS.items() for settings in models]
 # Implied by others, or of other libraries, or with a default that is a number of this machine.
 UNSET = {
-    "field", "target_field", "tokenize", "learn_start", "shuffle", "language", "segmentation", "highway_dim", "threads",
+    "field", "target_field", "tokenize", "phrases", "learn_start", "shuffle", "language", "segmentation", "highway_dim",
+    "threads",
 }  # fmt: skip
 every_model = pytest.mark.parametrize("kind, settings", CASES, ids=str)
 
