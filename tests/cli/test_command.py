@@ -72,8 +72,7 @@ def test_output(run, tmp_path):
     path = tmp_path / "out"
     assert run("toy", "a", "b", "-output", path).stdout == "" and path.read_text() == "a 2\nb 2\n"
     assert run("toy", "a", "bad", "-output", path).exit_code == 1 and path.read_text() == "a 2\nb 2\n"
-    result = run("toy", path, "--output", path)
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr
+    run.fails(2, "used as both input and output", "toy", path, "--output", path)
 
 
 def test_gathered_rows_and_options_without_json(run, monkeypatch):
