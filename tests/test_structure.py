@@ -32,8 +32,6 @@ FOLDERS = [
     "text",
     "vectors",
     "network",
-    "network.encoders",
-    "network.cells",
     "network.layers",
     "runs",
     "training",

@@ -19,7 +19,7 @@ from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import huffman_tree
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 from tiedtools.text.vocab import Vocab
 
 # Start from a small process: Linux counts the memory held before exec() in the peak of the new program.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiedtools.kernels.output.topk import WORDS, most_probable
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 from tiedtools.network.threads import Team
 
 TEAMS = {threads: Team(threads) for threads in (1, 2, 3)}

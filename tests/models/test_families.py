@@ -11,7 +11,7 @@ from toylm import ToyLM
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.families import FAMILIES, LANGUAGE, Family
-from tiedtools.models.families import load_language_model, load_model, load_translator
+from tiedtools.files.modelfile import load_language_model, load_model, load_translator
 from tiedtools.models.lm.trainer import LstmTrainer
 
 SENTENCES = [["the", "cat", "sat"], ["the", "cat"], ["a", "cat", "sat"]] * 20

@@ -11,7 +11,7 @@ import rnnlmcase
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.rnnlm import program
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 
 
 def test_padding_is_zero_whatever_shapes_came_before():

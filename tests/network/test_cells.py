@@ -11,13 +11,13 @@ from lmcase import model as lstm
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models.families import load_language_model
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.cells import CELLS
-from tiedtools.network.step import Step
+from tiedtools.network.config import CELLS
+from tiedtools.network.network import Step
 from tiedtools.network.threads import idle
 from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from tiedtools.network.buffers import stride
-from tiedtools.network.layers.dropout import Dropout
-from tiedtools.network.params import Params
-from tiedtools.network.step import Step
+from tiedtools.network.layers.regularization import Dropout
+from tiedtools.network.network import Step
+from tiedtools.network.params import Params, stride
 from tiedtools.network.threads import Team
 
 T, B, n = 10, 20, 45

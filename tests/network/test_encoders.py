@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from subwordcase import FILTERS, Made, V, convolved
 
-from tiedtools.network.encoders.charcnn import CharCNN
-from tiedtools.network.encoders.morphsum import MorphSum
-from tiedtools.network.encoders.sylconcat import SylConcat
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start
-from tiedtools.network.step import Step
+from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
+from tiedtools.network.network import Step
+from tiedtools.network.params import Params, Start
 from tiedtools.network.threads import Team
 
 team = functools.cache(Team)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiedtools.network.layers.sampled import SampledSoftmax
+from tiedtools.network.layers.output import SampledSoftmax
 from tiedtools.network.params import Params
 from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team

@@ -1,4 +1,4 @@
-"""Test the outputs of training commands by how the run ends, and divergence.py."""
+"""Test the outputs of training commands by how the run ends, and session.py."""
 
 import json
 import os
@@ -11,9 +11,8 @@ import toylm
 from tiedtools.base import interrupts
 from tiedtools.cli.report import Report, RnnlmReport
 from tiedtools.models.lm.trainer import LstmTrainer
-from tiedtools.runs import files
+from tiedtools.runs import files, session
 from tiedtools.runs.files import is_finished
-from tiedtools.training import divergence
 from tiedtools.training.fit import Fit
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
@@ -188,7 +187,7 @@ def test_names_of_manifests():
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])
 def test_sanity(wrong):
     good = np.linspace(-1e4, 1e4, 7, dtype=np.float32)
-    assert divergence.is_sane(good, good[:0])
+    assert session.is_sane(good, good[:0])
     bad = good.copy()
     bad[3] = wrong
-    assert not divergence.is_sane(good, bad)
+    assert not session.is_sane(good, bad)

@@ -16,10 +16,10 @@ from tiedtools.cli.report import LmReport
 from tiedtools.files import modelfile
 from tiedtools.runs.progress import EpochLog
 from tiedtools.training import fit as fitting
+from tiedtools.training.batches import streams
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.scoring import evaluate
-from tiedtools.training.windows import streams
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 

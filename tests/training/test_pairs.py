@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.training.pairs import Pairs, by_length, ordered
+from tiedtools.training.batches import Pairs, by_length, ordered
 
 RNG = np.random.default_rng(1)
 N = 230

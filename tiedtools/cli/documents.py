@@ -38,7 +38,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
-    from tiedtools.models.families import load_language_model
+    from tiedtools.files.modelfile import load_language_model
     from tiedtools.vectors.foreign import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 

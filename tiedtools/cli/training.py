@@ -88,7 +88,7 @@ def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
 
 def train(ctx: click.Context, trainer: Any, report: Any) -> Any:
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
-    from tiedtools.runs.record import Record
+    from tiedtools.files.manifest import Record
 
     names, rerun = option_names(ctx), ctx.obj
     options = {name: ctx.params[name] for name in names if name in ctx.params}

@@ -40,8 +40,8 @@ def translate(
 
     from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
+    from tiedtools.files.modelfile import load_translator
     from tiedtools.files.output import STDOUT, open_packed
-    from tiedtools.models.families import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown

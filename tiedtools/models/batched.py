@@ -4,11 +4,11 @@ from typing import Any
 
 from tiedtools.files import modelfile
 from tiedtools.files.modelfile import Arrays
+from tiedtools.network.network import State
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
-from tiedtools.network.step import State
 from tiedtools.network.threads import Team
-from tiedtools.training.learner import Learner
+from tiedtools.training.batches import Learner
 
 
 class Model(modelfile.Stored):

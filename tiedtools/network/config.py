@@ -12,6 +12,7 @@ from tiedtools.base.errors import brief
 from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, setting
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
+CELLS = {name: f"tiedtools.network.cells:{name.upper()}" for name in ("lstm", "gru", "rhn")}  # name -> module:class
 AVERAGING = "asgd", "nt-asgd"
 PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.

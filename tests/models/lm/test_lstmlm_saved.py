@@ -7,7 +7,7 @@ from lmcase import CONFIGS, VOCAB, model, train, window
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.lm.model import LstmLM
 
 

@@ -11,7 +11,7 @@ import pytest
 from lmcase import masks
 from recording import record
 
-from tiedtools.network.step import mask_seed
+from tiedtools.network.network import mask_seed
 
 torch = pytest.importorskip("torch")
 from torchcase import (  # noqa: E402

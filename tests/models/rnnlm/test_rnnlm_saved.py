@@ -7,7 +7,7 @@ from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.vectors.vectors import Vectors
 

@@ -9,7 +9,7 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.models.rnnlm.program import holds, read, write

@@ -10,7 +10,7 @@ import pytest
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.models.families import load_model
+from tiedtools.files.modelfile import load_model
 from tiedtools.models.translation import trainer
 from tiedtools.models.translation.config import PRESETS, configure
 from tiedtools.models.translation.trainer import TranslationTrainer, evaluate

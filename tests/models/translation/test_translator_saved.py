@@ -8,8 +8,8 @@ import pytest
 from nmtcase import V_SOURCE, V, batch, every_tying, model, values
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.files.modelfile import load_model
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models.families import load_model
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator
 from tiedtools.network.threads import idle

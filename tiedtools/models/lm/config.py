@@ -7,8 +7,7 @@ from typing import Any
 from tiedtools.base.errors import brief
 from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.cells import CELLS
-from tiedtools.network.config import SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
+from tiedtools.network.config import CELLS, SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
 from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
 from tiedtools.training.schedules import Training
 

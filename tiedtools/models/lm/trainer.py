@@ -14,8 +14,8 @@ from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.subwords import Subwords
+from tiedtools.training.batches import Windows
 from tiedtools.training.schedules import Training
-from tiedtools.training.windows import Windows
 
 
 class LstmTrainer(LmTrainer):

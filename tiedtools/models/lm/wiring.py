@@ -11,22 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from tiedtools.files.families import imported
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.cells import cell
-from tiedtools.network.encoders.charcnn import CharCNN
-from tiedtools.network.encoders.morphsum import MorphSum
-from tiedtools.network.encoders.sylconcat import SylConcat
-from tiedtools.network.layers.activity import Activity, TemporalActivity
-from tiedtools.network.layers.augmented import AugmentedSoftmax
-from tiedtools.network.layers.dropout import Dropout, Masks, WeightDrop, WordDropout
-from tiedtools.network.layers.embedding import Embedding
-from tiedtools.network.layers.highway import Highway
-from tiedtools.network.layers.linear import Linear
-from tiedtools.network.layers.sampled import SampledSoftmax
-from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.config import CELLS
+from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
+from tiedtools.network.layers.feedforward import Embedding, Highway, Linear
+from tiedtools.network.layers.output import AugmentedSoftmax, SampledSoftmax, Softmax
+from tiedtools.network.layers.regularization import Activity, Dropout, Masks, TemporalActivity, WeightDrop, WordDropout
 from tiedtools.network.network import Network
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start, uniform, zeros
+from tiedtools.network.params import Params, Start, uniform, zeros
 from tiedtools.network.tables import Composed, Lookup
 from tiedtools.text.vocab import Vocab
 
@@ -128,7 +121,7 @@ def make_cell(params: Params, c: LstmConfig, k: int, width: int, n: int, start: 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
     mask per gate, both for the state and for the layer's input; an RHN has one mask for each.
     """
-    Cell = cell(c.cell)
+    Cell = imported(CELLS[c.cell])
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
     if c.dropout_kind == "gal":
         of_state, of_x = ([(site, k, gate) for gate in range(Cell.gates)] for site in ("state", "gates"))

@@ -17,10 +17,8 @@ from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.models.batched import Model
 from tiedtools.models.rnnlm.batches import OnlineLearner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.start import constant
-from tiedtools.network.step import State
+from tiedtools.network.network import State
+from tiedtools.network.params import Buffers, Params, constant
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors

@@ -14,14 +14,14 @@ from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.wiring import Translation
-from tiedtools.network.layers.conditional import Memory
+from tiedtools.network.layers.translation import Memory
+from tiedtools.network.network import State, Step, mask_seed
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
-from tiedtools.network.step import State, Step, mask_seed
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text import bpe
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.pairs import Pairs
+from tiedtools.training.batches import Pairs
 from tiedtools.vectors.vectors import Vectors
 
 

@@ -10,19 +10,17 @@ import numpy as np
 
 from tiedtools.kernels.output.descent import add
 from tiedtools.models.translation.config import TranslationConfig
-from tiedtools.network.layers.bigru import BiGRU
-from tiedtools.network.layers.conditional import ConditionalGRU, Memory, Readout
-from tiedtools.network.layers.dropout import Dropout
-from tiedtools.network.layers.embedding import Embedding
-from tiedtools.network.layers.softmax import Softmax
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start, constant, normal
-from tiedtools.network.step import Step
+from tiedtools.network.layers.feedforward import Embedding
+from tiedtools.network.layers.output import Softmax
+from tiedtools.network.layers.regularization import Dropout
+from tiedtools.network.layers.translation import BiGRU, ConditionalGRU, Memory, Readout
+from tiedtools.network.network import Step
+from tiedtools.network.params import Params, Start, constant, normal
 from tiedtools.network.tables import Lookup
 
 
 class Translation:
-    """Encoder and decoder; see network/layers/conditional.py for their parameters and shapes.
+    """Encoder and decoder; see network/layers/translation.py for their parameters and shapes.
 
     Parameters, in addition to the layers' own: emb_source [V_s, m], emb_in and emb_out [V_t, m], emb_out.b [V_t].
     """

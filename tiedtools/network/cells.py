@@ -1,4 +1,16 @@
-"""The LSTM cell."""
+"""Recurrent cells: layers with a state that is passed from step to step and from window to window.
+
+    cell = Cell(params, name, m, n, start, masks)
+    y, state = cell.forward(x, state, step)        x [T, B, m], y [T, B, n]
+    dx = cell.backward(dy)                         adds to the gradients of the cell's parameters
+    state = cell.start(B)                          initial state: a tuple of arrays, axis 1 of length B
+    cell.parts, cell.gates                         number of these arrays; number of gates that may have their own masks
+
+start  a start.Start        masks  (Masks of the state, Masks of x), each may be None
+
+The gradient stops at the first state of the window (truncated BPTT). To add a cell, add a class, and its name to CELLS
+in config.py.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +19,10 @@ import numpy as np
 
 from tiedtools.kernels.base.elementwise import apply_mask
 from tiedtools.kernels.base.tiles import VECTOR, WIDE
-from tiedtools.kernels.cells import lstm, recurrence
+from tiedtools.kernels.cells import gru, lstm, recurrence, rhn
 from tiedtools.kernels.cells.recurrence import Backward, Forward, Gradients, Masked, Weights
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start
-from tiedtools.network.step import State, Step
+from tiedtools.network.network import State, Step
+from tiedtools.network.params import Buffers, Params, Start
 
 
 def even(n: int) -> int:
@@ -146,3 +156,41 @@ class LSTM:
             if separate:
                 dW_h += dropped
         return dx
+
+
+class GRU(LSTM):
+    """A GRU cell, which computes h_t from x_t and h_{t-1}; see kernels/cells/gru.py for the equations.
+
+    Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
+    """
+
+    gates, parts, kernel, states = 3, 1, gru, gru.GruStates
+    forget_gate = 2  # the update gate acts as the forget gate
+
+
+class RHN(LSTM):
+    """A recurrent highway cell of `depth` micro-steps: h_t from x_t and h_{t-1}; see kernels/cells/rhn.py.
+
+    Parameters: name.W_x  [m, 2n]        name.R  [depth, n, 2n]        name.b  [depth, 2n], transform gates last
+
+    transform  initial bias of the transform gates
+
+    As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
+    """
+
+    gates, parts, kernel, states = 1, 1, rhn, rhn.RhnStates
+
+    def __init__(self, *args: Any, depth: int, transform: float, **options: Any) -> None:
+        self.depth, self.transform = depth, transform
+        super().__init__(*args, **options)
+
+    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
+        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
+            start.biases(rng, b)
+            b[:, n:] = self.transform
+
+        names = tuple(f"{name}.{part}" for part in ("W_x", "R", "b"))
+        params.add(names[0], (m, 2 * n), start.weights)
+        params.add(names[1], (self.depth, n, 2 * n), start.weights)
+        params.add(names[2], (self.depth, 2 * n), biases)
+        return names
