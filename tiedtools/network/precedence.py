@@ -17,16 +17,11 @@ DROPOUT = 0.3  # probability at all sites where neither a preset nor the caller 
 class Shorthands(Checked):
     """Settings that stand for several others."""
 
-    preset: str | None = setting(
-        None,
-        "Use a paper's settings; options given explicitly override them. `help` lists the presets.",
-        metavar="NAME",
+    preset: str | None = setting(None, metavar="NAME")(
+        "Use a paper's settings; options given explicitly override them. `help` lists the presets."
     )
-    dropout: float | None = setting(
-        None,
-        "Dropout probability at all sites, not of `drop_weights`; the --drop options set it for one site.",
-        PROBABILITY,
-        metavar="P",
+    dropout: float | None = setting(None, PROBABILITY, metavar="P")(
+        "Dropout probability at all sites, not of `drop_weights`; the --drop options set it for one site."
     )
 
 
