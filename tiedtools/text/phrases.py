@@ -44,13 +44,13 @@ class Phrases(Checked):
         " the number of different words and pairs, gensim's default; npmi: normalized pointwise mutual information, -1"
         " to 1, as in gensim."
     )
-    threshold: float | tuple = setting(())(
+    threshold: float | tuple = setting(())(  # type: ignore[type-arg]
         "Join pairs with a score above this; repeatable: one pass for each threshold, on the joined text of the pass"
         " before.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]"
     )
     min_count: int = setting(5, Range(1))("Discard pairs that occur less often than this, as the scores do.")
     delimiter: str = setting("_", metavar="TEXT")("Text between the words of a phrase.")
-    connectors: str | tuple | None = setting(None, metavar="WORDS")(
+    connectors: str | tuple | None = setting(None, metavar="WORDS")(  # type: ignore[type-arg]
         "Words that may stand between the two words of a phrase, such as of in bank_of_america, separated by commas;"
         " english: gensim's list."
     )

@@ -7,9 +7,6 @@ import llvmlite.binding as llvm
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from tiedtools.kernels.base import inner
-from tiedtools.kernels.base.jit import AS_EXPECTED
-
 PROVIDED = set()  # symbols that the dynamic linker knows
 
 
@@ -37,8 +34,6 @@ class Provide(NamedTuple):
 
 def call(context, builder, kernel, kinds, args):
     """Emit a call of a shared kernel without result, in the implementation of an intrinsic."""
-    if not AS_EXPECTED:
-        return inner.call(context, builder, kernel, kinds, args)
     provide = Provide(kernel.__module__, kernel.__name__, tuple(kinds))
     provide()
     context.active_code_library._reload_init.add(provide)

@@ -86,7 +86,7 @@ class Config(Checked):
     )
     skip_input: bool | None = setting(None)("Never predict a word from itself, or allow it.  [default: never if tied]")
     exact: bool = setting(False)("Draw separate negatives per target, as in word2vec.c; slower.")
-    shared_negatives: tuple | None = setting(None, metavar="RUNS CENTERS NEGATIVES")(
+    shared_negatives: tuple | None = setting(None, metavar="RUNS CENTERS NEGATIVES")(  # type: ignore[type-arg]  # values are checked by it
         "Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES negative"
         " samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]"
     )
