@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import Files
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.runs.settings import Files
 
 TRAIN = """
 import sys

@@ -14,8 +14,7 @@ from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.config import CELLS
-from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.network.config import CELLS, DROPOUT, Shorthands
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path

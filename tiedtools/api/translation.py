@@ -11,7 +11,7 @@ import numpy as np
 from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
-from tiedtools.network.precedence import Shorthands
+from tiedtools.network.config import Shorthands
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
 

@@ -10,8 +10,7 @@ from tiedtools.cli.options import LM_TEXT, OUTPUT, SectionedCommand, sections, t
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.config import Composition, Computation, Dropout, Loss, Tying
-from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.network.config import DROPOUT, Composition, Computation, Dropout, Loss, Shorthands, Tying
 from tiedtools.training.schedules import Training
 
 CELL = "cell depth transform_bias"  # settings of `lm` only

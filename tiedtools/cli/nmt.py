@@ -10,8 +10,7 @@ from tiedtools.cli.options import OUTPUT, Decorator, SectionedCommand, option, s
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.training import begin, files_of, settings_of, train, warn_idle
 from tiedtools.models.translation.config import DEFAULTS, SITES, BitextReading, TranslationConfig
-from tiedtools.network.config import Computation
-from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.network.config import DROPOUT, Computation, Shorthands
 from tiedtools.training.schedules import Training
 
 

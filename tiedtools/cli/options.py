@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import SIDES, LmReading, Reading
+from tiedtools.base.settings import SIDES, Files, LmReading, Reading
 from tiedtools.cli.spelling import SHORTCUTS, spelled
 from tiedtools.network.config import Computation
-from tiedtools.runs.settings import Files
 from tiedtools.vectors.formats import FORMATS
 
 Decorator = Callable[[Any], Any]  # of a command or another decorator

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tiedtools.base.messages import log
-from tiedtools.base.settings import LmReading
+from tiedtools.base.settings import Files, LmReading
 from tiedtools.cli.options import (
     LM_TEXT,
     RUN_FILES,
@@ -22,7 +22,6 @@ from tiedtools.cli.options import (
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
-from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once, shown
 from tiedtools.training.schedules import Training
 

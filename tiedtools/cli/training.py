@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from tiedtools.base.messages import log
+from tiedtools.base.settings import Files
 from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
-from tiedtools.runs.settings import Files
 
 FILES = {field.name for field in dataclasses.fields(Files)}
 

@@ -29,26 +29,24 @@ class Start(NamedTuple):
     embeddings: Fill | None = None
 
 
-def uniform(reach: float | None = None) -> Fill:
-    """Return an initializer that draws uniformly from -reach to reach; None: 1 / sqrt(number of rows)."""
+def drawn(draw: Callable[..., np.ndarray], scale: float | None) -> Fill:
+    """Return an initializer that fills with draw(rng, scale, shape); None: scale 1 / sqrt(number of rows)."""
 
     def fill(rng: np.random.Generator, array: np.ndarray) -> None:
-        limit = 1 / math.sqrt(len(array)) if reach is None else reach
         for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
-            rows[:] = rng.uniform(-limit, limit, rows.shape)
+            rows[:] = draw(rng, 1 / math.sqrt(len(array)) if scale is None else scale, rows.shape)
 
     return fill
+
+
+def uniform(reach: float | None = None) -> Fill:
+    """Return an initializer that draws uniformly from -reach to reach; None: 1 / sqrt(number of rows)."""
+    return drawn(lambda rng, reach, shape: rng.uniform(-reach, reach, shape), reach)
 
 
 def normal(deviation: float | None = None) -> Fill:
     """Return an initializer that draws from a normal distribution; None: deviation 1 / sqrt(number of rows)."""
-
-    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
-        scale = 1 / math.sqrt(len(array)) if deviation is None else deviation
-        for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
-            rows[:] = rng.normal(0, scale, rows.shape)
-
-    return fill
+    return drawn(lambda rng, deviation, shape: rng.normal(0, deviation, shape), deviation)
 
 
 def orthogonal(rng: np.random.Generator, array: np.ndarray) -> None:

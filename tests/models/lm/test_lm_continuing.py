@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
-from tiedtools.models.lm.continuing import continued, read_source
+from tiedtools.models.lm.trainer import continued, read_source
 
 RNG = np.random.default_rng(7)
 SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)

@@ -9,6 +9,7 @@ import pytest
 from w2vcase import TYINGS, topic_text
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.settings import Files
 from tiedtools.kernels.base import tiles
 from tiedtools.models.word2vec import config, workspaces
 from tiedtools.models.word2vec.config import Config
@@ -17,7 +18,6 @@ from tiedtools.models.word2vec.ranksrun import lr_factor
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.runs.settings import Files
 
 VOCAB, TEXT = topic_text(100)
 COUNTS = np.array([400, 900, 500, 300, 200, 100, 50, 20, 5, 5, 1], np.int64)

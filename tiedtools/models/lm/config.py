@@ -7,8 +7,21 @@ from typing import Any
 from tiedtools.base.errors import brief
 from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.config import CELLS, SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
-from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
+from tiedtools.network.config import (
+    CELLS,
+    RATES,
+    SITES,
+    Composition,
+    Computation,
+    Dropout,
+    Loss,
+    Optimization,
+    Shorthands,
+    Tying,
+    check_sessions,
+    chosen,
+    numbers,
+)
 from tiedtools.training.schedules import Training
 
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of the settings of the cell "rhn"

@@ -4,8 +4,16 @@ import dataclasses
 from typing import Any
 
 from tiedtools.base.settings import SIDES, Range, Reading, setting, with_reading
-from tiedtools.network.config import OPTIMIZERS, Computation, Optimization, dropout
-from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
+from tiedtools.network.config import (
+    OPTIMIZERS,
+    RATES,
+    Computation,
+    Optimization,
+    Shorthands,
+    check_sessions,
+    chosen,
+    dropout,
+)
 from tiedtools.training.schedules import Training
 
 VECTORS = "source", *SIDES  # names of the word vectors
