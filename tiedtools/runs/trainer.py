@@ -93,10 +93,8 @@ class Trainer(abc.ABC):
 
     def raw(self, sources: Any, **how: Any) -> Any:
         """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
-        raw: dict[str, Any] = {
-            name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading
-        }
-        return prepared(sources, **{**raw, **how}, processes=self.config.threads)
+        how = {name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading} | how
+        return prepared(sources, **how, processes=self.config.threads)
 
     def raw_reading(self, **how: Any) -> dict[str, Any]:
         """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""

@@ -127,12 +127,8 @@ class Fit(Session, Standing):
         self.state = self.begin(0)
         self.best: Any = None
         if checkpoint is not None:
-            identity = checkpoints.identity(
-                self.options(),
-                training_text=train_ids,
-                validation_text=self.valid_ids,
-                **getattr(model, "identity", {}),
-            )
+            texts = dict(training_text=train_ids, validation_text=self.valid_ids, **getattr(model, "identity", {}))
+            identity = checkpoints.identity(self.options(), **texts)
             configs = model.config, training
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, configs)
             if resume:
@@ -269,15 +265,10 @@ class Fit(Session, Standing):
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
-        figures = dict(
-            epoch=self.epoch,
-            lr=self.schedule.lr,
-            train_ppl=perplexity(train_loss),
-            valid_ppl=None if valid_loss is None else perplexity(valid_loss),
-            words_per_s=round(self.predicted / self.busy, 1),
-            seconds=round(self.seconds, 3),
-            **bleu,
-        )
+        valid_ppl = None if valid_loss is None else perplexity(valid_loss)
+        rate, seconds = round(self.predicted / self.busy, 1), round(self.seconds, 3)
+        values = self.epoch, self.schedule.lr, perplexity(train_loss), valid_ppl, rate, seconds
+        figures = dict(zip(FIGURES, values)) | bleu
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
         if self.optimizer.epoch(self.losses):

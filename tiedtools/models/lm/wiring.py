@@ -29,8 +29,8 @@ def network(params: Params, c: LstmConfig, vocab: Vocab) -> Network:
     if c.tying != "untied" and not c.subwords:
         params.tie("emb_out", "emb_in")
     params.unit_rows += ["emb_in"] * c.unit_embeddings
-    V = len(vocab)
-    emb_in = composed(params, "emb_in", c, vocab) if c.subwords else lookup(params, "emb_in", V, c.size, c, True)
+    V, start = len(vocab), uniform(c.init)
+    emb_in = composed(params, "emb_in", c, vocab) if c.subwords else Lookup(params, "emb_in", V, c.size, start, True)
     hidden_layers = list(layers(params, c, emb_in))
     if c.one_table and c.subwords:
         emb_out = emb_in
@@ -39,14 +39,10 @@ def network(params: Params, c: LstmConfig, vocab: Vocab) -> Network:
             params.tie(f"emb_out.{layer}.", f"emb_in.{layer}.")
         emb_out = composed(params, "emb_out", c, vocab)
     else:
-        emb_out = lookup(params, "emb_out", V, output_width(c), c, c.sampled > 0)
+        emb_out = Lookup(params, "emb_out", V, output_width(c), start, c.sampled > 0)
     output_layer = output(params, c, vocab.counts, emb_in, emb_out)
     tables = composed_tables(c, emb_in, emb_out, output_layer) if c.subwords else []
     return Network(hidden_layers, output_layer, tables)
-
-
-def lookup(params: Params, name: str, V: int, width: int, c: LstmConfig, by_rows: bool) -> Lookup:
-    return Lookup(params, name, V, width, uniform(c.init), by_rows)
 
 
 def composed(params: Params, name: str, c: Any, vocab: Vocab) -> Composed:
@@ -143,7 +139,7 @@ def output(params: Params, c: LstmConfig, counts: np.ndarray, emb_in: Any, emb_o
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:
         weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
-        similarity = emb_in if c.subwords else lookup(params, "emb_in", V, c.size, c, c.detach)
+        similarity = emb_in if c.subwords else Lookup(params, "emb_in", V, c.size, uniform(c.init), c.detach)
         return AugmentedSoftmax(params, emb_out, similarity, weights, c.tau, c.detach, bias, biases)
     if c.sampled:
         return SampledSoftmax(params, emb_out, c.sampled, np.asarray(counts), bias, biases)

@@ -233,9 +233,8 @@ class Rnnlm(Model):
 
     def vectors(self, which: str) -> Vectors:
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
-        return Vectors.of(
-            self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
-        )
+        emb_in, word_out = self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
+        return Vectors.of(self.vocab.words, which, emb_in, word_out)
 
     def save(self, file: BinaryIO) -> None:
         """Write a model file."""
@@ -244,11 +243,8 @@ class Rnnlm(Model):
         modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            type(self),
-            (self.vocab, self.config, dict(self.params.owners()), self.starts),
-            {"progress": self.progress, "settings": self.settings},
-        )
+        arguments = self.vocab, self.config, dict(self.params.owners()), self.starts
+        return type(self), arguments, {"progress": self.progress, "settings": self.settings}
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Rnnlm":

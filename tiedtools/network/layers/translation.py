@@ -16,12 +16,6 @@ from tiedtools.network.network import Step
 from tiedtools.network.params import Buffers, Params, Start, orthogonal
 
 
-def recurrent_weights(params: Params, name: str, n: int) -> str:
-    """Declare the weights of the state in a GRU, [n, 3n], initially orthogonal; returns their name."""
-    params.add(name, (n, GATES * n), orthogonal)
-    return name
-
-
 def state_gradient(params: Params, buffers: Buffers, name: str, dz: np.ndarray, before: np.ndarray) -> None:
     """Add to the gradient of the weights `name` from dz [N, columns], the gradient of their output for `before`."""
     dW, accumulate = params.gradient(name)
@@ -38,7 +32,8 @@ class Direction:
 
     def __init__(self, params: Params, name: str, m: int, n: int, start: Start, reverse: bool) -> None:
         self.inputs = Linear(params, f"{name}.x", m, GATES * n, start, bias=True)
-        self.W = recurrent_weights(params, f"{name}.W_h", n)
+        self.W = f"{name}.W_h"
+        params.add(self.W, (n, GATES * n), orthogonal)
         self.params, self.team, self.n, self.reverse = params, params.team, n, reverse
         self.buffers = Buffers(params.dtype)
 
@@ -129,10 +124,11 @@ class ConditionalGRU:
         self.first = Linear(params, "start", 2 * n, n, start, bias=True)
         self.inputs = Linear(params, "gru1.x", m, GATES * n, start, bias=True)
         self.keys = Linear(params, "attention.memory", 2 * n, 2 * n, Start(orthogonal, start.biases), bias=True)
-        U1, U2 = (recurrent_weights(params, f"{gru}.W_h", n) for gru in ("gru1", "gru2"))
+        self.weights = "gru1.W_h", "attention.state.W", "gru2.W_x", "gru2.W_h"  # in the order of the kernel's Weights
+        params.add("gru1.W_h", (n, GATES * n), orthogonal)
+        params.add("gru2.W_h", (n, GATES * n), orthogonal)
         params.add("attention.state.W", (n, 2 * n), start.weights)
         params.add("gru2.W_x", (2 * n, GATES * n), start.weights)
-        self.weights = U1, "attention.state.W", "gru2.W_x", U2  # in the order of the kernel's Weights
         params.add("attention.v", (2 * n,), start.weights)
         params.add("gru2.b", (GATES * n,), start.biases)
 
