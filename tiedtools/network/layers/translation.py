@@ -7,7 +7,7 @@ import numpy as np
 from tiedtools.kernels.base.elementwise import through_tanh
 from tiedtools.kernels.cells import conditional as kernel
 from tiedtools.kernels.cells import gated
-from tiedtools.kernels.cells.attention import Source
+from tiedtools.kernels.cells.conditional import Source
 from tiedtools.kernels.cells.gated import GATES
 from tiedtools.kernels.output import linear
 from tiedtools.kernels.output.descent import add
