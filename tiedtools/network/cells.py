@@ -36,13 +36,16 @@ class LSTM:
 
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
 
-    Base class of the other cells, each with other `states`: their GATES is the number of gates in the weights, their
-    COLUMNS the number of blocks of n columns that are stored for each micro-step in G, their first field.
+    Base class of the other cells, each with other `states`.
+
+    blocks       number of gates in the weights
+    columns      number of blocks of n columns that are stored for each micro-step in G, the first of the states
 
     forget_gate  index of the gate with start.forget added to its biases        depth  micro-steps in a step
     """
 
     gates, parts, forget_gate, depth = 4, 2, 1, 1
+    blocks, columns = 4, 4
     states: Any = LstmStates
 
     def __init__(
@@ -64,13 +67,13 @@ class LSTM:
         """Declare the parameters of x, of the state, and the biases; returns their names."""
 
         def biases(rng: np.random.Generator, b: np.ndarray) -> None:
-            drawn = np.zeros(self.states.GATES * n)
+            drawn = np.zeros(self.blocks * n)
             start.biases(rng, drawn)
             drawn[self.forget_gate * n :][:n] += start.forget
             b[:] = drawn
 
         names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
-        starts, size = (start.weights, start.weights, biases), self.states.GATES * n
+        starts, size = (start.weights, start.weights, biases), self.blocks * n
         for part, shape, fill in zip(names, ((m, size), (n, size), (size,)), starts):
             params.add(part, shape, fill)
         return names
@@ -99,7 +102,7 @@ class LSTM:
     def forward(self, x: np.ndarray, state: Sequence[np.ndarray], step: Step) -> tuple[np.ndarray, State]:
         """Forward pass: x [T, B, m], state [1, B, n] each -> h [T, B, n], new state."""
         (T, B, _), m, n, depth, buffer, threads = x.shape, self.m, self.n, self.depth, self.buffers, self.team.threads
-        gates, columns, half, training = self.states.GATES, self.states.COLUMNS, self.params.half, step.training
+        gates, columns, half, training = self.blocks, self.columns, self.params.half, step.training
         G, parts = buffer("G", depth * T * B, columns * n + 2 * self.lanes), self.states._fields[1:]
         states = self.states(G, *(buffer(part, depth * (T + 1) * B, n) for part in parts))
         for array, part in zip(states[1:], state):
@@ -129,7 +132,7 @@ class LSTM:
         """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, dense, threads = dh.shape, self.m, self.n, self.buffers, self.dense, self.team.threads
         states, masked, weights = self.saved
-        gates, columns, half = self.states.GATES, self.states.COLUMNS, self.params.half
+        gates, columns, half = self.blocks, self.columns, self.params.half
         dx = buffer("dx", T, B, m)
         (dW_x, add_x), (dW_h, add_h), (db, add_b) = map(self.params.gradient, self.names)
         separate = bool(self.drop_weights) and add_h  # the mask must not apply to the gradient already in dW_h
@@ -164,7 +167,7 @@ class GRU(LSTM):
     Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
     """
 
-    gates, parts, states = 3, 1, GruStates
+    gates, parts, states, blocks = 3, 1, GruStates, 3
     forget_gate = 2  # the update gate acts as the forget gate
 
 
@@ -178,7 +181,7 @@ class RHN(LSTM):
     As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
     """
 
-    gates, parts, states = 1, 1, RhnStates
+    gates, parts, states, blocks, columns = 1, 1, RhnStates, 2, 2
 
     def __init__(self, *args: Any, depth: int, transform: float, **options: Any) -> None:
         self.depth, self.transform = depth, transform

@@ -23,7 +23,6 @@ class LstmStates(NamedTuple):
     G: Any  # [T * B, 4n + 2 lanes]: i, f, g, o
     H: Any  # [(T + 1) * B, n]: h
     C: Any  # [(T + 1) * B, n]: c
-    GATES = COLUMNS = 4
 
 
 @jit(relaxed=True)
@@ -100,7 +99,6 @@ class GruStates(NamedTuple):
 
     G: Any  # [T * B, 4n + 2 lanes]: c, r, u, q
     H: Any  # [(T + 1) * B, n]: h
-    GATES, COLUMNS = 3, 4
 
 
 @jit(relaxed=True)
@@ -164,7 +162,6 @@ class RhnStates(NamedTuple):
 
     G: Any  # [D * T * B, 2n + 2 lanes]: k, g
     H: Any  # [D * (T + 1) * B, n]: s before each micro-step; the rows of the first include the state after the window
-    GATES = COLUMNS = 2
 
 
 @jit(relaxed=True)

@@ -80,7 +80,7 @@ class Gradients(NamedTuple):
 
 
 def of_cell(name):
-    """Return a function that calls the kernel `name`_cell in the module of CellStates, the type of its first argument."""
+    """Return a function that calls the kernel `name`_cell in the module of CellStates, its first argument's type."""
 
     def kernel(kinds):
         states = kinds[0].instance_class
