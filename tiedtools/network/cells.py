@@ -40,7 +40,6 @@ class LSTM:
 
     blocks       number of gates in the weights
     columns      number of blocks of n columns that are stored for each micro-step in G, the first of the states
-
     forget_gate  index of the gate with start.forget added to its biases        depth  micro-steps in a step
     """
 
