@@ -156,6 +156,7 @@ LINUX = {
     "proc/meminfo": "MemTotal: 900 kB\nMemAvailable:   800 kB\n",
     "proc/self/status": "VmHWM:  90 kB\nVmRSS:\t60 kB\nVmSize: 100 kB\n",
     "proc/self/cgroup": "0::/a/b\n",
+    "proc/self/mountinfo": "30 23 0:26 / /groups rw - cgroup2 cgroup2 rw\n",
 }
 STAT = "anon 1\ninactive_file {}\n"
 SYSTEMS = {
@@ -180,8 +181,7 @@ def write(root, files):
 @pytest.fixture
 def system(tmp_path, monkeypatch):
     write(tmp_path, LINUX)
-    monkeypatch.setattr(memory, "PROC", str(tmp_path / "proc"))
-    monkeypatch.setattr(memory, "GROUPS", str(tmp_path / "groups"))
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
     monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (memory.resource.RLIM_INFINITY,) * 2)
     return tmp_path
 
@@ -193,7 +193,8 @@ def test_available(system, files, kb):
 
 
 def test_available_in_groups_of_version_1(system):
-    write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n"})
+    mount = "33 32 0:30 / /groups/memory rw - cgroup cgroup rw,memory,other\n"
+    write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n", "proc/self/mountinfo": mount})
     limit = {
         "memory.limit_in_bytes": "20480",
         "memory.usage_in_bytes": "10240",
