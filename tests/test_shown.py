@@ -104,7 +104,9 @@ def test_page(shell, page, tmp_path):
     """The commands run; a checkout in which they are typed has no new files for git."""
     before = {path.name for path in tmp_path.iterdir()}
     build = f"'{sys.executable}' examples/corpus.py -package xopen -output {os.devnull}"  # the text already exists
-    shell("-eux", lines=lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build))
+    lines = lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build)
+    texts = f"{build}; mkdir texts; tee <corpus.txt texts/numpy.txt >texts/scipy.txt"
+    shell("-eux", lines=lines.replace("python examples/corpus.py --raw texts", texts))
     if git("rev-parse").returncode == 0:
         written = {path.name for path in tmp_path.iterdir()} - before | {"corpus.txt"}
         ignored = git("check-ignore", "--no-index", "--stdin", lines="\n".join(written))

@@ -152,6 +152,7 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
 
 
 DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
+NONE = "none"  # value of `phrases`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +214,9 @@ class Reading(Checked):
     tokenize: str | None = setting(None, metavar="OPTIONS")(
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
         " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]"
+    )
+    phrases: object | None = setting(None, metavar="LIST")(
+        "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]"
     )
     field: str | None = setting(None, metavar="NAME")(
         "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT"

@@ -8,7 +8,7 @@ import numpy as np
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.base.settings import LmContinuation
-from tiedtools.models.continuing import Source, identity, log_start, require_same, rows_of
+from tiedtools.models.continuing import SPLIT, Source, identity, log_start, require_same, rows_of
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
@@ -29,7 +29,7 @@ def read_source(path: str) -> Source:
     model = LstmLM.load(path)
     names = {field.name for kind in (LstmConfig, Training) for field in fields(kind)} - {"seed", "threads", "precision"}
     settings = asdict(model.config) | (model.settings or {}) | {"segmentation": None}
-    settings = {name: value for name, value in settings.items() if name in names | {"tokenize"}}
+    settings = {name: value for name, value in settings.items() if name in names | {*SPLIT}}
     return Source(path, model.vocab, dict(model.params.owners()), settings)
 
 
