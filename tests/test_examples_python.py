@@ -51,3 +51,18 @@ def test_the_page(tmp_path):
     printed = python("guide.py", tmp_path)
     assert "\nzwei und vierzig\nneun hundert elf\n" in printed
     assert printed.startswith("(100,) True ") and "unknown setting `sizes`; did you mean `size`?\n" in printed
+
+
+def test_the_notebook(tmp_path, monkeypatch):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    file = EXAMPLES / "tour.ipynb"
+    notebook = nbformat.read(file, as_version=4)
+    assert file.stat().st_size < 20_000 and [cell for cell in notebook.cells if cell.get("outputs")]
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
+    printed = [out.get("text", "") for cell in notebook.cells for out in cell.get("outputs", ())]
+    first, _, last = next(text for text in printed if text.startswith("word    slice")).split("\n")[1:4]
+    assert "function" not in first and "functions" in last  # the change that was planted

@@ -23,8 +23,7 @@ from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.text import counting, morphs, sources
 from tiedtools.text.counting import WordTable
 from tiedtools.text.encoding import encode
-from tiedtools.text.subwords import Characters, Subwords
-from tiedtools.text.syllables import Syllables
+from tiedtools.text.subwords import Characters, Subwords, Syllables
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
-from tiedtools.cli.lm import lstm as lstm_command
+from tiedtools.cli.networks import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines

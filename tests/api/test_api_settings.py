@@ -11,7 +11,7 @@ import pytest
 import tiedtools as tt
 from tiedtools.api.loading import settings_of
 from tiedtools.base.settings import LmReading, Reading
-from tiedtools.cli.lm import lstm as lstm_command
+from tiedtools.cli.networks import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.cli.w2v import command as w2v_command
 from tiedtools.models.lm.config import LstmConfig

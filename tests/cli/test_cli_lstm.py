@@ -18,7 +18,7 @@ from paths import HELPERS
 
 import tiedtools
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.cli.lm import lstm as command
+from tiedtools.cli.networks import lstm as command
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM

@@ -10,8 +10,8 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import COMMANDS
-from tiedtools.cli.command import Answer, command, integer
-from tiedtools.cli.options import json_option, option
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import integer, json_option, option
 
 
 @command("toy", "Count words.", reads="texts", writes="output")

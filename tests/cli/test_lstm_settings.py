@@ -4,7 +4,7 @@ import pytest
 from parsing import context
 
 from tiedtools.api.language import LanguageModel
-from tiedtools.cli.lm import idle
+from tiedtools.cli.networks import idle_in_lm as idle
 from tiedtools.cli.options import explicit
 from tiedtools.cli.training import settings_of
 from tiedtools.models.lm.config import LstmConfig

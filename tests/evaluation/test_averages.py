@@ -8,8 +8,8 @@ from fakelm import WORDS, FakeLM
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import lexicon as lexicon_module
-from tiedtools.evaluation.averages import REPEAT, mean_probabilities
 from tiedtools.evaluation.lexicon import Lexicon
+from tiedtools.evaluation.perplexity import REPEAT, mean_probabilities
 
 LINES = [["the", "cat", "sat"], [], ["a", "dog", "on", "the", "mat"]] * 9
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.components import components_for, plane, retained_variance, word_map
+from tiedtools.evaluation.comparison import components_for, plane, retained_variance, word_map
 from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
 
@@ -58,31 +58,32 @@ def test_a_map_is_the_plane_of_maximum_variance():
 def test_maps_ignore_vector_norms():
     vectors = Vectors(list("abcd"), normal(4, 3))
     longer = Vectors(list("abcd"), vectors.matrix * np.array([[1], [2], [3], [4]]))
-    (one, names), (two, _) = word_map(vectors, [0, 1, 3]), word_map(longer, [0, 1, 3])
+    (one, names), (two, _) = (word_map(each.matrix[[0, 1, 3]]) for each in (vectors, longer))
     np.testing.assert_allclose(one, two, atol=1e-6)
     assert names[0].startswith("1st principal component, ") and one.shape == (3, 2)
     whole = np.rint(1000 * vectors.matrix)
-    one, tiny = (word_map(Vectors(list("abcd"), whole * size), range(4))[0] for size in (1, 2.0**-149))
+    one, tiny = (word_map(whole * np.float32(size))[0] for size in (1, 2.0**-149))
     np.testing.assert_allclose(one, tiny, atol=1e-6)
     with pytest.raises(TiedtoolsError, match="2 words are too few for a map"):
-        word_map(vectors, [0, 1])
+        word_map(vectors.matrix[:2])
 
 
-def test_tsne_keeps_clusters_together():
-    pytest.importorskip("sklearn")
-    centers = np.repeat(np.eye(3, 8), 10, 0)
-    vectors = Vectors([f"w{k}" for k in range(30)], centers + 0.05 * normal(30, 8))
-    points, _ = word_map(vectors, range(30), "tsne")
+@pytest.mark.parametrize("method, package", [("tsne", "sklearn"), ("umap", "umap")])
+def test_projections_keep_clusters_together(method, package):
+    pytest.importorskip(package)
+    matrix = np.repeat(np.eye(3, 8), 10, 0) + 0.05 * normal(30, 8)
+    points, _ = word_map(matrix, method)
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(distances, np.inf)
     assert (distances.argmin(1) // 10 == np.arange(30) // 10).all()
-    np.testing.assert_array_equal(points, word_map(vectors, range(30), "tsne")[0])
+    np.testing.assert_array_equal(points, word_map(matrix, method)[0])
 
 
-def test_tsne_without_scikit_learn(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sklearn.manifold", None)
-    with pytest.raises(TiedtoolsError, match="pip install scikit-learn; or use `method='pca'`"):
-        word_map(Vectors(list("abc"), normal(3, 4)), range(3), "tsne")
+@pytest.mark.parametrize("method, module, package", [("tsne", "sklearn.manifold", "scikit-learn"), ("umap",) * 3])
+def test_projections_without_their_package(monkeypatch, method, module, package):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    with pytest.raises(TiedtoolsError, match=f"pip install {package}"):
+        word_map(normal(3, 4), method)
 
 
 # Command line

@@ -13,9 +13,8 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import neuralcache as module
 from tiedtools.evaluation.continuation import generate, read
 from tiedtools.evaluation.lexicon import Lexicon
-from tiedtools.evaluation.nbest import rescore
 from tiedtools.evaluation.neuralcache import cached
-from tiedtools.evaluation.perplexity import score_lines, score_text
+from tiedtools.evaluation.perplexity import rescore, score_lines, score_text
 from tiedtools.kernels.output.neuralcache import KEYS, ROWS
 from tiedtools.training import scoring
 

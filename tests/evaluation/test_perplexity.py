@@ -12,8 +12,7 @@ from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import perplexity as module
 from tiedtools.evaluation.continuation import draw, generate, most_probable, read
 from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
-from tiedtools.evaluation.nbest import rescore
-from tiedtools.evaluation.perplexity import Totals, by_line, score_lines, score_text
+from tiedtools.evaluation.perplexity import Totals, by_line, rescore, score_lines, score_text
 from tiedtools.training import scoring
 
 TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <unk> on the dog\n" * 7 + "the cat"

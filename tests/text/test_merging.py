@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.text import merging
-from tiedtools.text.counting import count
+from tiedtools.text import counting
+from tiedtools.text.counting import count, count_shares
 from tiedtools.text.encoding import encode
-from tiedtools.text.merging import count_shares
 from tiedtools.text.parts import shares
 from tiedtools.text.vocab import Vocab
 
@@ -60,7 +59,7 @@ def same(vocab, expected):
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("choice", [(1, None), (2, None), (1, 100)], ids=str)
 def test_vocabulary_and_ids_are_those_of_a_single_process(paths, monkeypatch, size, choice):
-    monkeypatch.setattr(merging, "WORDS", 100)
+    monkeypatch.setattr(counting, "WORDS", 100)
     one, divided = encode(paths, *choice), shares(paths, size)
     texts = on_ranks(size, lambda ranks: encode(divided[ranks.rank], *choice, threads=1, ranks=ranks))
     assert all(same(text.vocab, one.vocab) for text in texts)
@@ -97,7 +96,7 @@ def test_counts(paths, size):
     assert others == [None] * (size - 1)
     assert found[1] == tokens and found[0].words == table.words
     assert found[0].counts[: len(table)].tolist() == table.counts[: len(table)].tolist()
-    assert found[0].state[merging.TOTALS].tolist() == table.state[merging.TOTALS].tolist()
+    assert found[0].state[counting.TOTALS].tolist() == table.state[counting.TOTALS].tolist()
 
 
 def test_many_words_grow_the_table(tmp_path):

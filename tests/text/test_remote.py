@@ -5,12 +5,13 @@ import bz2
 import gzip
 import lzma
 import re
+import sys
 
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import refuse_clashes
-from tiedtools.text import remote
+from tiedtools.text import sentences as remote
 from tiedtools.text.encoding import encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sentences import sources
@@ -49,7 +50,7 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
     path.write_bytes(pack(DATA))
     for source in url, f"file://{path}":
         assert content(source) == DATA
-        assert remote.size(source) == len(pack(DATA))
+        assert remote.url_size(source) == len(pack(DATA))
     assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
 
 
@@ -73,7 +74,7 @@ def test_damaged_files_name_the_url(memory):
 
 def test_missing_files_name_the_url(tmp_path, memory):
     for url in "memory://missing", f"file://{tmp_path}/missing":
-        for action in content, remote.size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
             with pytest.raises(
                 TiedtoolsError, match=f"^{re.escape(url)}: cannot be read: No such file or directory; check the name$"
             ):
@@ -103,7 +104,7 @@ def test_errors_of_the_file_system_name_the_url(monkeypatch, memory, error, mess
         with monkeypatch.context() as patch:
             patch.setattr(target, name, refuse)
             with pytest.raises(TiedtoolsError, match=f"^memory://text: {message}$"):
-                remote.size(url) if name == "info" else content(url)
+                remote.url_size(url) if name == "info" else content(url)
 
 
 def test_unknown_protocols(memory):
@@ -131,6 +132,8 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
         return imported(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
+    if "fsspec" in missing:
+        monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(TiedtoolsError, match=f"^{url}: {message}$"):
         content(url)
 

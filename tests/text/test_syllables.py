@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.text.syllables import Syllables
+from tiedtools.text.subwords import Syllables
 
 
 @pytest.fixture

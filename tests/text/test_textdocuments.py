@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tiedtools.text.documents import Marks, draw, rearranged
-from tiedtools.text.encoding import encode
+from tiedtools.text.encoding import Marks, draw, encode, rearranged
 
 FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"
 SECOND = "\na\nb c\n\nc a"  # without a final line end

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from analogycase import by_definition, grid, questions
 
-from tiedtools.vectors import analogies as module
 from tiedtools.vectors import neighbors
-from tiedtools.vectors.analogies import analogies, solve
-from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors import neighbors as module
+from tiedtools.vectors.neighbors import Candidates, analogies, solve
 from tiedtools.vectors.vectors import Vectors
 
 SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"

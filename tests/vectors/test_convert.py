@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.cli.options import VECTOR_FORMATS
+from tiedtools.cli.shared import VECTOR_FORMATS
 from tiedtools.files import modelfile
 from tiedtools.text.sources import open_source
 from tiedtools.vectors import edit

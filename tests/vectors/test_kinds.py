@@ -7,8 +7,7 @@ import pytest
 
 from tiedtools.files import modelfile
 from tiedtools.text import morphs
-from tiedtools.vectors.check import Check
-from tiedtools.vectors.kinds import kind_of
+from tiedtools.vectors.check import Check, kind_of
 
 TEXT = "the cat sat on the mat .\nthe dog lay on the log .\na cow ate the old grass .\n" * 30
 
@@ -129,7 +128,7 @@ def test_morphs_are_recognized(here):
     [
         ("</s> 3\nthe 2\nthe 1\n", ":3", "duplicate word 'the'; remove one line"),
         ('{\n  "tiedtools": "0.2.0"\n}\n', "", "not a run manifest, or corrupt"),
-        ('{"epoch": 1}\n{"epoch": 2, "l', ":2", "is not JSON; get the whole file or correct the line"),
+        ('{"epoch": 1}\n{"epoch": 2, "l', ":2", "not a JSON object; get the whole file or correct the line"),
         ("# Morfessor Baseline segmentation\n1 a\nb\n", ":3", "expected `count morph + morph`"),
     ],
 )

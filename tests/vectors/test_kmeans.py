@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from tiedtools.vectors.kmeans import spherical_kmeans
+from tiedtools.vectors.edit import spherical_kmeans
 
 
 def plain(matrix, classes, iterations=10):
@@ -20,7 +20,7 @@ def plain(matrix, classes, iterations=10):
 
 
 def test_agrees_with_plain_version(monkeypatch):
-    monkeypatch.setattr("tiedtools.vectors.kmeans.BLOCK", 7)
+    monkeypatch.setattr("tiedtools.vectors.edit.BLOCK", 7)
     for seed in range(5):
         matrix = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
         assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)

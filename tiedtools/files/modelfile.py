@@ -160,7 +160,8 @@ def kind(path: str) -> str | None:
 
     Raises the errors of `load`.
     """
-    return RNNLM if is_rnnlm(path) else read(path, {"header"})[0].get("kind")
+    expected = "runs" if path.endswith(".runs") else "model"
+    return RNNLM if is_rnnlm(path) else read(path, {"header"}, expected)[0].get("kind")
 
 
 def load_model(path: str, threads: int | None = None, says: str | None = None) -> Any:
