@@ -19,7 +19,7 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import DEPTH, product
 from tiedtools.kernels.base.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
 from tiedtools.kernels.output.topk import WORDS, most_probable
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 from tiedtools.network.threads import Team
 
 R = ROWS

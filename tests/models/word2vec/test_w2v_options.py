@@ -13,6 +13,7 @@ from common import refused
 from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import Files
 from tiedtools.kernels.base import tiles
 from tiedtools.models.word2vec import config, workspaces
 from tiedtools.models.word2vec.config import Config
@@ -22,7 +23,6 @@ from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
 from tiedtools.runs.progress import Progress
-from tiedtools.runs.settings import Files
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
