@@ -15,8 +15,8 @@ import subprocess
 import sys
 
 import pytest
+from common import ROOT
 from forkserver import CLIENT
-from paths import ROOT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
 
@@ -84,13 +84,9 @@ def shell(server, texts, tmp_path):
     def shell(*command, lines=None):
         path = f"{server}{os.pathsep}{os.environ['PATH']}"
         environment = {
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(ROOT),
-            "TIEDTOOLS_DATA": str(texts / "sets"),
-            "PS4": "$ ",
+            **os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ ",
             **FEW,
-        }
+        }  # fmt: skip
         command = ["sh", *map(str, command)]
         result = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr[-3000:]
@@ -104,7 +100,9 @@ def test_page(shell, page, tmp_path):
     """The commands run; a checkout in which they are typed has no new files for git."""
     before = {path.name for path in tmp_path.iterdir()}
     build = f"'{sys.executable}' examples/corpus.py -package xopen -output {os.devnull}"  # the text already exists
-    shell("-eux", lines=lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build))
+    lines = lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build)
+    texts = f"{build}; mkdir texts; tee <corpus.txt texts/numpy.txt >texts/scipy.txt"
+    shell("-eux", lines=lines.replace("python examples/corpus.py --raw texts", texts))
     if git("rev-parse").returncode == 0:
         written = {path.name for path in tmp_path.iterdir()} - before | {"corpus.txt"}
         ignored = git("check-ignore", "--no-index", "--stdin", lines="\n".join(written))
