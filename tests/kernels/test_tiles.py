@@ -159,7 +159,7 @@ def test_code_for_older_cpus(without):
     older = {name: on and not name.startswith(without) for name, on in features.items()}
     if vector_shape(older) == (VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL):
         pytest.skip("this CPU already runs that code")
-    others = [str(ROOT / "tests" / name) for name in ("kernels/test_product.py", "network/test_layers.py")]
+    layers = str(ROOT / "tests" / "network" / "test_layers.py")
     code = f"""
 import sys
 import llvmlite.binding as binding, pytest
@@ -168,9 +168,9 @@ features.update({older})
 binding.get_host_cpu_features = lambda: features
 from tiedtools.kernels.base import tiles
 assert (tiles.VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL) == {vector_shape(older)}
-chosen = "TestProducts or test_product or test_gradients and (lstm or linear)"
+chosen = "(TestProducts or test_product or test_gradients and (lstm or linear)) and not without"
 arguments = "-q", "-p", "no:cacheprovider", "-k", chosen
-sys.exit(pytest.main([{__file__!r}, *{others}, *arguments]))
+sys.exit(pytest.main([{__file__!r}, {layers!r}, *arguments]))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
