@@ -106,7 +106,7 @@ def test_no_probability_is_above_1():
     assert continuation.most_probable(logprobs, 1) == [(0, 1.0)]
 
 
-OF_L = ["--lr-linear", 0.1, "--init-linear", "uniform", "--precision", "float32"]
+OF_L = ["--lr-linear", 0.1, "--init-linear", "uniform"]
 OF_SAMPLING = ["-hs", 1, "--ns-exponent", 0.5, "--shift", -1]
 GRAD = ["--cbow-grad", "exact"]
 
@@ -120,7 +120,8 @@ def without(reason, *names):
     ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])),
     ([*OF_L, "--tie-signs"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
     (["-init-linear=uniform"], without("without --tie-linear", "--init-linear")),
-    (["--tie-linear", *OF_L[4:], "--exact"], without("with separate negatives per target", "--precision")),
+    (["--tie-linear", "--precision=float32", "--exact"],
+     without("with separate negatives per target", "--precision")),
     (["--negated", 0.5], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie"], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie-linear"], without("without --tie-signs", "--negated")),

@@ -160,7 +160,7 @@ def kind(path: str) -> str | None:
 
     Raises the errors of `load`.
     """
-    expected = "runs" if path.endswith(".runs") else "model"
+    expected = "runs" if os.fspath(path).endswith(".runs") else "model"
     return RNNLM if is_rnnlm(path) else read(path, {"header"}, expected)[0].get("kind")
 
 

@@ -166,12 +166,13 @@ def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
         number += 1
 
 
-def numbered_lines(path: Any, most: float = LARGEST_LIST) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Any, most: float | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
-    Raises TiedtoolsError with file and line for bytes that are not text, and for a file of more than `most` bytes.
+    Raises TiedtoolsError with file and line for bytes that are not text, and for a file of more than `most` bytes (None:
+    LARGEST_LIST).
     """
-    size = 0
+    size, most = 0, LARGEST_LIST if most is None else most
     with open_source(str(path)) as file:
         for number, line in enumerate(byte_lines(file, path), 1):
             size += len(line)

@@ -10,7 +10,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import LARGEST_LIST, numbered_lines, shown
+from tiedtools.text.sources import numbered_lines, shown
 
 COUNT = re.compile("[0-9]{1,18}")
 END, UNK = "</s>", "<unk>"
@@ -75,12 +75,12 @@ def read_words(path: str) -> list[str]:
     return list({END: 0, **read_counts(path, "list of words", alone=True)})
 
 
-def read_counts(path: str, kind: str, alone: bool = False, most: float = LARGEST_LIST) -> dict[str, int]:
+def read_counts(path: str, kind: str, alone: bool = False, most: float | None = None) -> dict[str, int]:
     """Read words and their counts, one `word count` per line, a dict; empty lines are skipped.
 
     kind   what the file is, for messages
     alone  whether a line may be a word without a count, which is then 0
-    most   maximum size in bytes
+    most   maximum size in bytes; None: that of lists
 
     Raises TiedtoolsError, with the number of the line, for another line and for a repeated word.
     """
