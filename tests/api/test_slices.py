@@ -85,6 +85,9 @@ def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options)
     result = run("w2v", "--slices", *texts, *options, *output)
     assert result.exit_code == 2 and not (tmp_path / "s").exists()
     assert run("w2v", "--slices", texts[0], texts[0], "-output", tmp_path / "s").exit_code == 1
+    (tmp_path / "empty.txt").write_text("\n")
+    result = run("w2v", "--slices", texts[0], tmp_path / "empty.txt", "-output", tmp_path / "s")
+    assert result.stderr.startswith(f"tiedtools: {tmp_path / 'empty.txt'}: ") and not (tmp_path / "s").exists()
     assert run("shift", tmp_path).exit_code == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.barrier import wait_for_all
-from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter, scatter_product
 from tiedtools.models.word2vec.workspaces import store
 
 V, P, MOST = 9, 16, 7  # fewer changed rows per round than words
@@ -25,13 +25,22 @@ def gathered(shared, words, thread):
     return out
 
 
-def test_single_thread_applies_changes_immediately():
+def add(shared, words, change, thread, product):
+    """Add changes to rows, as they are or as the product I^T change of 8 rows."""
+    if product:
+        scatter_product(shared, words, change.copy(), np.eye(8, dtype=np.float32), change, 1, 8, 8, 8, 0, thread)
+    else:
+        scatter(*shared, words, change, thread)
+
+
+@pytest.mark.parametrize("product", [False, True])
+def test_single_thread_applies_changes_immediately(product):
     rng = np.random.default_rng(0)
     matrix = integers(rng, V, P)
     expected, shared = matrix.copy(), store(matrix, 1, 5)
     for _ in range(20):
-        words, change = rng.integers(V, size=5).astype(np.int32), integers(rng, 5, P)
-        scatter(*shared, words, change, 0)
+        words, change = rng.integers(V, size=8).astype(np.int32), integers(rng, 8, P)
+        add(shared, words, change, 0, product)
         np.add.at(expected, words, change)
         np.testing.assert_array_equal(matrix, expected)
         np.testing.assert_array_equal(gathered(shared, words, 0), expected[words])
@@ -65,15 +74,15 @@ def test_synchronized_threads_see_only_their_own_changes_until_merged(threads):
         matrix[:] = np.round(matrix)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_frozen_rows_are_never_changed(threads):
+@pytest.mark.parametrize("threads, product", [(1, False), (1, True), (2, True)])
+def test_frozen_rows_are_never_changed(threads, product):
     rng, frozen = np.random.default_rng(0), np.zeros(V, np.uint8)
     frozen[[2, 5]] = 1
     matrix = integers(rng, V, P)
     expected, shared = matrix.copy(), store(matrix, threads, MOST, frozen)
-    words = np.array([1, 2, 2, 5, 0], np.int32)
+    words = np.array([1, 2, 2, 5, 0, 5, 2, 5], np.int32)
     change = integers(rng, len(words), P)
-    scatter(*shared, words, change, 0)
+    add(shared, words, change, 0, product)
     np.add.at(expected, words[[0, 4]], change[[0, 4]])
     np.testing.assert_array_equal(gathered(shared, list(range(V)), 0), expected)
 

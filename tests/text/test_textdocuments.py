@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tiedtools.text.documents import Marks, draw, rearranged
+from tiedtools.text.documents import Marks, rearranged
 from tiedtools.text.encoding import encode
 
 FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"
@@ -50,13 +50,3 @@ def test_rearranged_texts_are_their_documents_in_order(paths):
     new = rearranged(text.vocab.words, text.ids, bounds, order)
     assert new.ids.tolist() == [k for number in order for k in parts[number]]
     assert new.vocab.counts.tolist() == np.bincount(new.ids, minlength=len(text.vocab)).tolist()
-
-
-def test_draws_are_the_settings_of_antoniak_and_mimno():
-    rng = np.random.default_rng(1)
-    assert draw("none", 5, rng).tolist() == [0, 1, 2, 3, 4]
-    shuffled = draw("shuffle", 100, rng)
-    assert sorted(shuffled) == list(range(100)) != shuffled.tolist()
-    drawn = draw("documents", 10_000, rng)
-    assert len(drawn) == 10_000
-    assert np.mean(np.bincount(drawn, minlength=10_000) == 0) == pytest.approx(np.exp(-1), abs=0.02)

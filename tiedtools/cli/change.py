@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,13 +22,10 @@ from tiedtools.cli.options import (
 )
 from tiedtools.cli.report import Report
 from tiedtools.cli.training import files_of, settings_of, train
-from tiedtools.cli.uncertainty import aligned, brief, span
+from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
 from tiedtools.models.word2vec.config import Config, Resampling
 from tiedtools.runs.settings import Files
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.runs import Runs
 
 SHIFT = {
     "Change": [
@@ -82,7 +79,7 @@ def shift(
         raise click.UsageError("give A and B, or a folder of slices")
     (b,) = others
     if permutations is None:
-        lines, only_a, only_b = changes(runs_of(a), runs_of(b))
+        lines, only_a, only_b = changes(runs_of(a, skip_bad=None), runs_of(b, skip_bad=None))
     else:
         lines, only_a, only_b = permuted(ctx, a, b, permutations, options["no_memory_check"])
     known = {line["word"]: line for line in lines}
@@ -91,30 +88,22 @@ def shift(
     if permutations is not None:
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
-        lines.sort(key=lambda line: (line["expected"] if line["expected"] >= 0 else 0) - line["change"])
+        lines.sort(key=lambda line: line["expected"] - line["change"])
     result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
     text = aligned(lines[: top or None]) + missing(a, only_a, listed) + missing(b, only_b, listed)
     return Answer(text, result)
-
-
-def runs_of(path: str) -> "Runs":
-    """Read a file of runs, or any vectors as a single run."""
-    from tiedtools.vectors.runs import Runs, is_runs
-    from tiedtools.vectors.vectors import Vectors
-
-    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path))
 
 
 def over_time(folder: str, words: list[str], top: int) -> Answer:
     """Return the Answer of `shift` for a folder of slices."""
     from tiedtools.api.slices import read_slices
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.shift import paths, slice_changes
+    from tiedtools.evaluation.shift import changes, paths
 
     slices = read_slices(folder)
     if not words:
         first, *_, last = slices.values()
-        lines = sorted(slice_changes(first, last), key=lambda line: -line["change"])
+        lines = sorted(changes(first, last, align=False)[0], key=lambda line: line["expected"] - line["change"])
         return Answer(aligned(lines[: top or None]), dict(slices=[*slices], results=lines))
     lines = paths(slices, words)
     if unknown := {*words} - {line["word"] for line in lines}:

@@ -131,15 +131,13 @@ def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) 
         file.write(f"{to_json(row)}\n".encode())
 
 
-def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
-    """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
+def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, file: bool = True) -> str:
+    """Format columns: the first `left` to the left, and the last, if it is a `file` name, which may have spaces."""
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    padded = [
-        [f"{first:<{widths[0]}}", *(f"{number:>{width}}" for number, width in zip(numbers, widths[1:])), file]
-        for first, *numbers, file in cells
-    ]
-    return "".join("  ".join(row) + "\n" for row in padded)
+    forms = ["<"] * left + [">"] * (len(columns) - left - file) + ["<"] * file
+    rows = ([f"{cell:{form}{width}}" for cell, form, width in zip(row, forms, widths)] for row in cells)
+    return "".join("  ".join(row).rstrip() + "\n" for row in rows)
 
 
 def as_cell(value: Any) -> str:

@@ -49,7 +49,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     if a is None and is_fasttext(path):
         return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
-        source = SentenceVectors(Vectors.read(path), a)
+        source = SentenceVectors(Vectors.read(path, skip_bad=None), a)
         file = path if modelfile.is_model(path) else path.rpartition(":")[0]
         if modelfile.is_model(file) and not modelfile.is_rnnlm(file):
             source.settings = modelfile.read(file, {"header"})[0].get("settings")

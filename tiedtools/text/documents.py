@@ -48,17 +48,6 @@ class Marks:
         return np.concatenate([[0], bounds[1:-1][np.diff(words)[1:] > 0], [ids.size]]).astype(np.int64)
 
 
-def draw(way: str, documents: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the documents of one run in order, int64: the settings of Antoniak and Mimno 2018, section 4.
-
-    way  "documents": as many as there are, drawn with replacement (bootstrap); "shuffle": each once, in random order;
-         "none": each once, in order
-    """
-    if way == "documents":
-        return rng.integers(documents, size=documents)
-    return rng.permutation(documents) if way == "shuffle" else np.arange(documents)
-
-
 def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> EncodedText:
     """Return the text of the documents `order` as an EncodedText, whose vocabulary has the counts of this text.
 

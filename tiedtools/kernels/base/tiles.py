@@ -188,8 +188,11 @@ def combine_tiles(shapes):
     """
 
     @intrinsic
-    def tile(typingctx, C, G, B, c, d, g, k, b, terms, accumulate, rows, width):
-        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += if `accumulate`"""
+    def tile(typingctx, C, G, B, c, d, g, k, b, terms, onto, rows, width):
+        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += if `onto`
+
+        onto  or int32 words: add to the rows onto[c : c + rows] of C, one after the other; they may repeat
+        """
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
@@ -204,19 +207,22 @@ def combine_tiles(shapes):
             builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(C, G, B, *[types.intp] * 6, types.boolean, types.intp, types.intp), codegen
+        return types.void(C, G, B, *[types.intp] * 6, onto, types.intp, types.intp), codegen
 
     return tile
 
 
-def combine_tile(e, rows, width, c, d, g, k, b, terms, accumulate):
+def combine_tile(e, rows, width, c, d, g, k, b, terms, onto):
     """Emit the instructions of one tile of `combine_tiles`."""
-    builder, columns = e.builder, range(width)
+    builder, columns, scattered = e.builder, range(width), len(e.arrays) > 3
     rows_c = [e.address(0, c, p, d) for p in range(rows)]
+    if scattered:
+        words = [builder.sext(e.load(e.address(3, c, p), I64(0), I32), I64) for p in range(rows)]
+        rows_c = [e.address(0, word, 0, d) for word in words]
     rows_g = [e.address(1, g, p, k) for p in range(rows)]
     first_b = e.address(2, b, 0, d)
     sums = e.sums(rows * width)
-    with builder.if_then(accumulate):
+    with builder.if_then(ir.IntType(1)(0) if scattered else onto):
         for p, row in enumerate(rows_c):
             for q in columns:
                 builder.store(e.load(row, I64(q * VECTOR)), sums[p * width + q])
@@ -230,7 +236,8 @@ def combine_tile(e, rows, width, c, d, g, k, b, terms, accumulate):
                 e.fma(x, loaded[q], sums[p * width + q])
     for p, row in enumerate(rows_c):
         for q in columns:
-            e.store(builder.load(sums[p * width + q]), row, I64(q * VECTOR))
+            total = builder.load(sums[p * width + q])
+            e.store(builder.fadd(e.load(row, I64(q * VECTOR)), total) if scattered else total, row, I64(q * VECTOR))
 
 
 four_rows = combine_tiles([(ROWS, width) for width in range(1, WIDE + 1)])
@@ -328,10 +335,12 @@ def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
 
 
 @jit
-def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, ahead):
-    """C = G^T A, or C += G^T A if `accumulate`, by groups.
+def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, onto, ahead):
+    """C = G^T A, or C += G^T A if `onto`, by groups.
 
     C  [groups * cols, P]        Gt  [cols, groups * rows], a transposed view of G        A  [groups * rows, P]
+
+    onto  or int32 words [groups * cols]: add row k of the product to row onto[k] of C, [V, P]; words may repeat
     """
     tile = 0
     for r in range(groups):
@@ -340,9 +349,7 @@ def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, a
                 tile = fetch(ahead, tile)
                 first = j + ROWS - width if j + ROWS > width else 0
                 last = min(rows, j + ROWS) if slope else rows
-                columns(
-                    C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, accumulate
-                )
+                columns(C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, onto)
 
 
 @jit
@@ -355,7 +362,7 @@ def fetch(ahead, tile):
 
 
 @jit
-def columns(C, G, B, c, d, g, k, b, terms, accumulate):
+def columns(C, G, B, c, d, g, k, b, terms, onto):
     """Compute the widest tile that fits from column d on."""
     left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, left if left < WIDE else WIDE)
+    four_rows(C, G, B, c, d, g, k, b, terms, onto, ROWS, left if left < WIDE else WIDE)

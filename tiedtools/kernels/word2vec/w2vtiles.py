@@ -31,8 +31,8 @@ from tiedtools.kernels.base.bfloat16 import left, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
-from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
-from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.kernels.base.tiles import ROWS, combine, dots, flat
+from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter, scatter_product
 from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
 
 REPEATS = 4
@@ -108,7 +108,6 @@ def train(
             dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
             combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
-            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
             if targets is not None:
                 for b in range(batch):
                     targets.weights[b, 0] = counts[b] > 0
@@ -119,10 +118,15 @@ def train(
                 dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
                 nats += errors(scores, near, step, shift)
                 combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
-                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
+            # Update the rows whose gradients need mapped, which shares its memory with back.
+            scatter_product(stores.emb_out, negatives, s.d_drawn, far_t, mapped, strips, run, each, each, 0, thread)
+            if targets is None:
+                scatter_product(
+                    stores.emb_out, neighbors, s.d_around, scores_t, mapped, strips, run, span, width, 1, thread
+                )
             # Backpropagate through L; every few batches, update it.
             if linear is not None:
                 product(back, left(grad_along, origin, grad), backwards, False)
@@ -137,18 +141,15 @@ def train(
             totals[0] += nats
             for b in range(batch):
                 totals[1] += counts[b] > 0 if cbow else counts[b]
-            # Update the rows.
-            scatter(emb_out, changes_out, frozen_out, negatives, s.d_drawn, thread)
+            # Update the other rows.
             if targets is not None:
                 if mean and not divide:
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
-                scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
+                scatter_product(stores.emb_in, neighbors, s.d_around, near_t, back, strips, run, span, width, 1, thread)
             else:
-                scatter(emb_out, changes_out, frozen_out, neighbors, s.d_around, thread)
                 scatter(emb_in, changes_in, frozen_in, centers, back, thread)
         if linear is not None:
             # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
