@@ -92,11 +92,7 @@ def test_outputs(rnnlm, folder):
 def test_output_has_the_format_of_rnnlm(original, folder):
     result = original()
     begin, size, words, *epochs = result.stdout.splitlines()
-    assert [begin, size, words] == [
-        "Starting training using file train",
-        "Vocab size: 10",
-        "Words in train file: 1050",
-    ]
+    assert [begin, size, words] == ["Starting training using file train", "Vocab size: 10", "Words in train file: 1050"]
     found = [LINE.fullmatch(line).groups() for line in epochs]
     assert [int(k) for k, *_ in found] == list(range(len(epochs))) and len(epochs) > 2
     rates = [float(rate) for _, rate, _ in found]

@@ -8,13 +8,7 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import comparison
-from tiedtools.evaluation.comparison import (
-    compare,
-    in_common,
-    shared_neighbors,
-    spearman_of_cosines,
-    subspace_distance,
-)
+from tiedtools.evaluation.comparison import compare, in_common, shared_neighbors, spearman_of_cosines, subspace_distance
 from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
 
@@ -194,11 +188,7 @@ def test_the_interval_of_shared_neighbors_is_that_of_a_mean():
 def test_a_sample_has_the_requested_size_and_depends_on_the_seed(monkeypatch):
     one, two = named(normal(200, 5)), named(normal(200, 5) + normal(200, 5, seed=2))
     whole = compare(one, two)
-    assert whole["cosines"] == {
-        "words": 200,
-        "pairs": 19900,
-        **spearman_of_cosines(one.matrix, two.matrix),
-    }
+    assert whole["cosines"] == {"words": 200, "pairs": 19900, **spearman_of_cosines(one.matrix, two.matrix)}
     assert whole["neighbors"] == {"words": 200, "top": 10, **shared_neighbors(one, two, one.words)}
     assert whole == compare(one, two, limit=200, seed=5)
     monkeypatch.setattr(comparison, "QUERIES", 30)

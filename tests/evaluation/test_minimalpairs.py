@@ -15,8 +15,7 @@ from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.minimalpairs import compare, read_pairs
 
 GOOD, WORSE = sorted(
-    ("the cat sat", "mat on the"),
-    key=lambda line: -FakeLM().by_definition([*map(WORDS.index, line.split()), 0]).sum(),
+    ("the cat sat", "mat on the"), key=lambda line: -FakeLM().by_definition([*map(WORDS.index, line.split()), 0]).sum()
 )
 
 

@@ -189,9 +189,7 @@ LAYERS = {
     "dropout, mask shared over time": dropout("steps"),
     "dropout, mask shared over time and batch": dropout("steps", "sequences"),
     "dropout of word types": Row(
-        lambda params, m, n: WordDropout(params, "word", 0.4, ()),
-        lambda p, x, layer: [x * layer.mask],
-        square=True,
+        lambda params, m, n: WordDropout(params, "word", 0.4, ()), lambda p, x, layer: [x * layer.mask], square=True
     ),
 }
 LOSSES = {

@@ -16,12 +16,7 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
-TYINGS = {
-    "untied": {},
-    "tied": dict(tying="tied"),
-    "signs": dict(tying="signs"),
-    "linear": dict(tying="linear"),
-}
+TYINGS = {"untied": {}, "tied": dict(tying="tied"), "signs": dict(tying="signs"), "linear": dict(tying="linear")}
 # Of CBOW: means or sums; of both: fixed or random windows.
 RULES = [
     *(dict(cbow=True, cbow_sum=True, cbow_grad=grad, scale=0.3) for grad in ("ctool", "exact")),

@@ -78,12 +78,7 @@ def test_training_ends_at_the_second_small_improvement(run):
 
 @pytest.mark.parametrize(
     "ratio, rates",
-    [
-        (1.003, [8, 8, 8, 4, 2]),
-        (1.0, [8, 8, 8, 8, 8, 8, 4]),
-        (0.0, [8, 8, 8, 8, 8, 8, 8]),
-        (1.1, [8, 8, 8, 4]),
-    ],
+    [(1.003, [8, 8, 8, 4, 2]), (1.0, [8, 8, 8, 8, 8, 8, 4]), (0.0, [8, 8, 8, 8, 8, 8, 8]), (1.1, [8, 8, 8, 4])],
 )
 def test_min_improvement_is_the_threshold(run, ratio, rates):
     losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]

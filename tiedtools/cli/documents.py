@@ -16,10 +16,7 @@ document_arguments = together(
 )
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice(
-    "unit",
-    "line doc",
-    "Compute one vector per line, or per document; documents are separated by empty lines.",
-    "line",
+    "unit", "line doc", "Compute one vector per line, or per document; documents are separated by empty lines.", "line"
 )
 
 

@@ -55,10 +55,7 @@ PRESET = [
         help="List the presets with their settings and exit.",
     ),
 ]
-CHANGED = dict(
-    preset=dict(callback=list_presets, is_eager=True, shell_complete=complete_preset),
-    size=dict(also="emb"),
-)
+CHANGED = dict(preset=dict(callback=list_presets, is_eager=True, shell_complete=complete_preset), size=dict(also="emb"))
 
 
 def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str, Any]) -> None:

@@ -188,7 +188,7 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
         spread = estimate(shares)
         error = float(np.nanstd(shares, ddof=1) / np.sqrt(spread.n)) if spread.n > 1 else np.nan
         low, high = spread.mean - similarity.Z * error, spread.mean + similarity.Z * error
-        counts = dict(words=len(rows), least_count=int(runs.counts[band].min()))
+        counts = dict[str, float](words=len(rows), least_count=int(runs.counts[band].min()))
         counts["runs_with_word"] = float((runs.present[:, rows] > 0).sum(0).mean())
         ranks = f"{first:,} to {first + len(band) - 1:,}"
         lines.append(dict(ranks=ranks, **counts, shared=spread.mean, low=low, high=high))

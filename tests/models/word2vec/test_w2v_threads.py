@@ -18,12 +18,7 @@ from tiedtools.vectors.vectors import Vectors
 RNG = np.random.default_rng(0)
 WORDS = [f"w{k}" for k in range(1000)]
 TEXT = "".join(" ".join(RNG.choice(WORDS, RNG.integers(1, 30))) + "\n" for _ in range(3000))  # several pieces
-TIES = {
-    "untied": [],
-    "tied": ["--tie"],
-    "signs": ["--tie-signs"],
-    "linear": ["--tie-linear"],
-}
+TIES = {"untied": [], "tied": ["--tie"], "signs": ["--tie-signs"], "linear": ["--tie-linear"]}
 
 
 @pytest.fixture(scope="module")

@@ -171,11 +171,7 @@ def test_model_file(tmp_path, tying):
 
 @pytest.mark.parametrize(
     "options, rates",
-    [
-        (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"),
-        (TYINGS["signs"], "`lr`"),
-        (TYINGS["tied"], "`lr`"),
-    ],
+    [(dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`")],
 )
 def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
