@@ -185,8 +185,8 @@ class Trainer(abc.ABC):
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
                 kept = paths.checkpoint and os.path.exists(paths.checkpoint)
-                how = "" if paths.resume else " with `resume`"
-                again = f"; run again{how} to continue from {paths.checkpoint}" if kept else ""
+                how = "run again" if paths.resume else "run again with `resume`"
+                again = f"; {how} to continue from {paths.checkpoint}" if kept else ""
                 raise files.explain(stop, self.reached, again) from None
         return model
 

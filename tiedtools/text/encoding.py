@@ -35,6 +35,11 @@ class EncodedText:
     tokens_read: int
     counts: np.ndarray | None = None
 
+    @property
+    def occurrences(self) -> np.ndarray:
+        """Occurrences of each word in this text, int64 [V]."""
+        return self.vocab.counts if self.counts is None else self.counts
+
     def read(self, start: int, out: np.ndarray) -> np.ndarray:
         """Fill `out` (int32 [n]) with IDs starting at `start`; return the filled part, shorter at the end of the text.
 

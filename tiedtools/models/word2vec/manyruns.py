@@ -51,7 +51,7 @@ class TrainedRuns(Runs):
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
         counts = np.zeros((W + R, V), np.int64)
-        super().__init__(vocab.words, every[W:], counts[W:], counts_in(text), training | dict(seeds=seeds), every[:W])
+        super().__init__(vocab.words, every[W:], counts[W:], text.occurrences, training | dict(seeds=seeds), every[:W])
         self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
         self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
@@ -69,7 +69,7 @@ class TrainedRuns(Runs):
 
     def record(self, run: int, model: Word2Vec, text: EncodedText) -> None:
         """Store the vectors of a run, counted from 0, from its Word2Vec and the text it was trained on."""
-        vectors, counts = model.vectors(self.which).matrix, counts_in(text)
+        vectors, counts = model.vectors(self.which).matrix, text.occurrences
         if self.reference is not None:
             seen = counts > 0
             vectors = vectors @ rotation(unit(self.reference[seen]), unit(vectors[seen])).astype(np.float32)
@@ -88,11 +88,6 @@ class TrainedRuns(Runs):
         training = self.training | dict(runs=len(done), seeds=seeds)
         whole = self.whole[self.finished[: self.W]]
         Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
-
-
-def counts_in(text: EncodedText) -> np.ndarray:
-    """Return the occurrences of each word in a text, without those in the text of a model that it continues."""
-    return text.vocab.counts if text.counts is None else text.counts
 
 
 class OneOfMany(Progress):
@@ -173,11 +168,7 @@ class ManyRuns(Session):
             model.record(k, session.model, text)
 
     def order(self, k: int) -> np.ndarray | None:
-        """Return the documents of run k, counted from 0, in order; None: the text as it is.
-
-        The settings of Antoniak and Mimno 2018, section 4: "documents": as many as there are, drawn with replacement
-        (bootstrap); "shuffle": each once, in random order.
-        """
+        """Return the documents of run k, counted from 0, in order; None: the text as it is. See config.Resampling."""
         model, way, documents = self.model, self.model.resampling.resample, len(self.bounds) - 1
         if way == "none" or k < model.W:
             return None
@@ -198,8 +189,8 @@ class ManyRuns(Session):
 
     def report(self) -> None:
         """Report progress, and the figures of runs that have finished since the last report."""
-        begun = [(run, done) for run, done in zip(self.runs, self.model.finished) if run.done] or [(self.runs[0], True)]
-        under_way = [run for run, done in begun if not done] or [run for run, _ in begun]
+        under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done]
+        under_way = under_way or [run for run in self.runs if run.done] or self.runs
         loss, lr = (float(np.mean([getattr(run, name) for run in under_way])) for name in ("loss", "lr"))
         self.progress.update(round(sum(run.done for run in self.runs)), loss, lr)
         reported = {figures["run"] for figures in self.history}
