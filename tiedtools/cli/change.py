@@ -67,21 +67,25 @@ def shift(
     SLICES is a folder from `tiedtools w2v --slices`, whose vectors share a space. The table has the words that changed
     most from the first slice to the last or, for each WORD, its cosine to the first slice and its neighbors by slice.
     """
+    from tiedtools.api.slices import read_slices
     from tiedtools.evaluation.shift import adjusted, changes
 
     listed = read_words(options["words"])
     idle = [name for name in TRAINING if name in explicit(ctx)]
     if permutations is None and idle:
         raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
-    if os.path.isdir(a):
-        return over_time(a, [*others, *(listed or [])], top)
-    if len(others) != 1:
+    slices = read_slices(a) if os.path.isdir(a) else {}
+    if slices and (words := [*others, *(listed or [])]):
+        return over_time(a, slices, words)
+    if not slices and len(others) != 1:
         raise click.UsageError("give A and B, or a folder of slices")
-    (b,) = others
-    if permutations is None:
-        lines, only_a, only_b = changes(runs_of(a, skip_bad=None), runs_of(b, skip_bad=None))
+    one, two = (next(iter(slices)), [*slices][-1]) if slices else (a, others[0])
+    if slices:
+        lines, only_a, only_b = changes(slices[one], slices[two], align=False)
+    elif permutations is None:
+        lines, only_a, only_b = changes(runs_of(one, skip_bad=None), runs_of(two, skip_bad=None))
     else:
-        lines, only_a, only_b = permuted(ctx, a, b, permutations, options["no_memory_check"])
+        lines, only_a, only_b = permuted(ctx, one, two, permutations, options["no_memory_check"])
     known = {line["word"]: line for line in lines}
     absent = [word for word in listed or () if word not in known]
     lines = [known[word] for word in listed if word in known] if listed else lines
@@ -89,22 +93,16 @@ def shift(
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: line["expected"] - line["change"])
-    result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
-    text = aligned(lines[: top or None]) + missing(a, only_a, listed) + missing(b, only_b, listed)
+    result = dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent)
+    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
     return Answer(text, result)
 
 
-def over_time(folder: str, words: list[str], top: int) -> Answer:
-    """Return the Answer of `shift` for a folder of slices."""
-    from tiedtools.api.slices import read_slices
+def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
+    """Return the Answer of `shift` for words in a folder of slices."""
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.shift import changes, paths
+    from tiedtools.evaluation.shift import paths
 
-    slices = read_slices(folder)
-    if not words:
-        first, *_, last = slices.values()
-        lines = sorted(changes(first, last, align=False)[0], key=lambda line: line["expected"] - line["change"])
-        return Answer(aligned(lines[: top or None]), dict(slices=[*slices], results=lines))
     lines = paths(slices, words)
     if unknown := {*words} - {line["word"] for line in lines}:
         raise TiedtoolsError(f"{folder}: no slice has {sorted(unknown)[0]!r}; check its spelling")

@@ -61,9 +61,12 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         in zip(words, counts, other_counts, change, similar, expected)
         if value == value
     ]  # fmt: skip
-    index, other_index = set(one.words), set(two.words)
-    only = [word for word in one.words if word not in other_index]
-    return lines, only, [word for word in two.words if word not in index]
+    seen, other_seen = ([runs.words[row] for row in np.flatnonzero(runs.present.any(0))] for runs in (one, two))
+    only, other_only = (
+        [word for word in words if word not in others]
+        for words, others in ((seen, set(other_seen)), (other_seen, set(seen)))
+    )
+    return lines, only, other_only
 
 
 def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[dict[str, Any]]:
