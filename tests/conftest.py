@@ -79,7 +79,7 @@ def no_signals(monkeypatch):
 
 @pytest.fixture(scope="session")
 def measured_data():
-    """The folder of public corpora and test sets, laid out as docs/results.md describes; skips the test if absent."""
+    """The folder of public corpora and test sets, laid out as `tiedtools data` expects; skips the test if absent."""
     here = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("TIEDTOOLS_DATA", here))
     if not folder.is_dir():

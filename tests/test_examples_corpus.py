@@ -161,6 +161,9 @@ def test_command(run, package, tmp_path):
     lines = run("-package", package, "-package", package, "--keep-case")[1].splitlines()
     assert lines[0] == "The last of the files is Not this one ."
     assert len(lines) == 4
+    assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
+    raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
+    assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
 
 
 def test_progress_is_reported(run, package, monkeypatch):

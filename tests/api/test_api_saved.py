@@ -85,6 +85,7 @@ UNSET = {
     "field",
     "target_field",
     "tokenize",
+    "phrases",
     "learn_start",
     "shuffle",
     "language",

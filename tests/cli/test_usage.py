@@ -27,8 +27,8 @@ MISTAKES = {
     "skipgramm": "tiedtools: No such command 'skipgramm'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
     "most_similar v": "tiedtools: No such command 'most_similar'. Did you mean 'nn'? (see tiedtools --help)",
     "skipgram -input t": "tiedtools: No such command 'skipgram'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
-    "w2v --phrases t": "tiedtools w2v: No such option '--phrases'. Join phrases in the text with"
-    " `tiedtools phrases` first. (see tiedtools w2v --help)",
+    "w2v --bigrams t": "tiedtools w2v: No such option '--bigrams'. Learn phrases with `tiedtools phrases` first,"
+    " and give the list with --phrases. (see tiedtools w2v --help)",
     "w2v --xyzzy t": "tiedtools w2v: No such option '--xyzzy'. (see tiedtools w2v --help)",
     "completion": "tiedtools completion: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
     " (see tiedtools completion --help)",

@@ -86,8 +86,8 @@ class Estimator(Renaming):
         return vectors
 
     def raw(self, source: Any, **how: Any) -> list[Any]:
-        """Return the texts of a source, tokenized like the training text if that was; see text.raw.prepared."""
-        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
+        """Return the texts of a source, split as in training; see text.raw.prepared."""
+        texts: list[Any] = prepared(sources(source), **{**as_trained(self.model.settings), **how})
         return texts
 
     def save(self, path: Path) -> None:

@@ -146,7 +146,7 @@ class LanguageModel(Estimator):
     @property
     def split(self) -> Callable[[str | Iterable[str]], list[str]]:
         """The function that splits a string into the words that the model reads; words remain as they are."""
-        words: Callable[[str | Iterable[str]], list[str]] = splitter(as_trained(self.model, tell=False))
+        words: Callable[[str | Iterable[str]], list[str]] = splitter(**as_trained(self.model.settings, tell=False))
         return words
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
@@ -197,8 +197,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, tokenized like the training text if that was; the state carries over from
-                     sentence to sentence
+        text         a source as for `fit`, split into words as in training; the state carries over from sentence to
+                     sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -282,7 +282,7 @@ class LanguageModel(Estimator):
         paths = [pairs] if is_path(pairs) else list(pairs)
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
-        found = (pair for text in texts for pair in read_pairs(text))
+        found = (pair for text in texts for pair in read_pairs(text, split=self.split))
         results: list[dict[str, Any]] = compare(
             self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob
         )

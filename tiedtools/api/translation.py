@@ -142,6 +142,6 @@ class Translator(Estimator):
         from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
-        read = lambda side: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line")))
-        pairs = side_by_side(read(source), read(target), ("source", "target"))
+        read = lambda side, **how: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line", **how)))
+        pairs = side_by_side(read(source), read(target, phrases=None), ("source", "target"))
         return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

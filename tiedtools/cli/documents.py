@@ -46,11 +46,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     if a is None and is_fasttext(path):
         return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
-        source = SentenceVectors(Vectors.read(path, skip_bad=None), a)
-        file = path if modelfile.is_model(path) else path.rpartition(":")[0]
-        if modelfile.is_model(file) and not modelfile.is_rnnlm(file):
-            source.settings = modelfile.read(file, {"header"})[0].get("settings")
-        return source
+        return SentenceVectors(Vectors.read(path, skip_bad=None), a)
     if a is not None:
         raise click.UsageError(f"--sif requires word vectors: give {path}:in")
     model = load_language_model(path)
@@ -82,7 +78,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
 @json_option("Write one JSON object per vector.")
 def docvec(
     path: str, text: str, unit: str, sif: float | None, save: str | None, binary: bool, field: str | None,
-    tokenize: str | None, errors: str,
+    tokenize: str | None, phrases: str | None, errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Write a vector of each line of TEXT: the mean of its word vectors, or a language model's document vector.
 
@@ -99,6 +95,7 @@ def docvec(
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
+    from tiedtools.vectors import counts
     from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
     output = click.get_current_context().params["output"]
@@ -110,7 +107,8 @@ def docvec(
     if save:
         format_of(save)
     source = load(path, sif)
-    text = prepared(text, as_trained(source, tokenize), field, errors, unit=UNITS[unit])
+    how = as_trained(counts.settings(path), tokenize, phrases)
+    text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     matrix, first_lines = source.encode(text, unit, errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
@@ -142,7 +140,8 @@ def docvec(
 @json_option("Print one JSON object instead of lines.")
 def similar(
     path: str, text: str, queries: tuple[str, ...], numbers: tuple[int, ...], sample: int, seed: int, top: int,
-    unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, errors: str,
+    unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the lines of TEXT that are most similar to each query, by the cosine of their vectors (see `docvec`).
 
@@ -159,14 +158,15 @@ def similar(
     from tiedtools.base.messages import log
     from tiedtools.evaluation import documents
     from tiedtools.text.raw import as_trained, prepared, splitter
+    from tiedtools.vectors import counts
 
     if not (queries or numbers or sample):
         raise click.UsageError(
             "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         )
     source = load(path, sif)
-    lexicon, known, unknown, tokenize = source.lexicon, [], [], as_trained(source, tokenize)
-    split, lines = splitter(tokenize), prepared(text, tokenize, field, errors, unit=UNITS[unit])
+    lexicon, known, unknown, how = source.lexicon, [], [], as_trained(counts.settings(path), tokenize, phrases)
+    split, lines = splitter(**how), prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     for query in queries:
         words = split(query)
         missing = [word for word in words if word not in lexicon.index]

@@ -9,11 +9,11 @@ from tiedtools.cli.command import Answer, choice, command, integer, table
 from tiedtools.cli.options import (
     Finite,
     cache_options,
-    errors_option,
     flag,
     json_option,
     option,
     raw_options,
+    split_options,
     texts_argument,
 )
 
@@ -39,7 +39,15 @@ def load(path: str, **cache: Any) -> Any:
 @raw_options
 @json_option("Print one JSON object per line.")
 def predict(
-    path: str, text: str, top: int, carry: bool, field: str | None, tokenize: str | None, errors: str, **cache: Any
+    path: str,
+    text: str,
+    top: int,
+    carry: bool,
+    field: str | None,
+    tokenize: str | None,
+    phrases: str | None,
+    errors: str,
+    **cache: Any,
 ) -> Iterator[Answer]:
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
@@ -52,7 +60,8 @@ def predict(
     from tiedtools.text.raw import as_trained, prepared
 
     model, lexicon = load(path, **cache)
-    text = prepared(text, as_trained(model, tokenize), field, errors, unit="line", processes=1)
+    how = as_trained(model.settings, tokenize, phrases)
+    text = prepared(text, field=field, errors=errors, unit="line", processes=1, **how)
     start = state = model.start(1)
     for number, words in lines(text, errors):
         ids = lexicon.ids(lexicon.codes(words))
@@ -87,7 +96,7 @@ def generate(
     from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
-    prompt_words = splitter(as_trained(model, tell=False))(prompt) if prompt else []
+    prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
@@ -115,11 +124,11 @@ def generate(
     " words: a line of unknown words would win.",
 )  # fmt: skip
 @cache_options
-@errors_option
+@split_options
 @json_option("Print one JSON object per line.")
 def nbest(
-    path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float, errors: str,
-    **cache: Any
+    path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float,
+    tokenize: str | None, phrases: str | None, errors: str, **cache: Any
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
@@ -136,9 +145,10 @@ def nbest(
     import itertools
 
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.evaluation.lexicon import raw_lines
     from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
     from tiedtools.evaluation.nbest import fate, rescore
+    from tiedtools.text.raw import as_trained, splitter
     from tiedtools.text.sources import shown
 
     if independent and not ids:
@@ -148,16 +158,18 @@ def nbest(
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
-        for path, (number, words) in ((text, line) for text in texts for line in lines(text, errors)):
-            if ids and not words:
+        for path, (number, line) in ((text, line) for text in texts for line in raw_lines(text, errors)):
+            utterance, line = [*line.split(None, 1), "", ""][:2] if ids else (None, line)
+            if utterance == "":
                 raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
-            utterance, words = (words[0], words[1:]) if ids else (None, words)
+            words = split(line)
             waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
     model, lexicon = load(path, **cache)
+    split = splitter(**as_trained(model.settings, tokenize, phrases))
     if pairs:
-        found = itertools.chain.from_iterable(read_pairs(text, errors) for text in texts)
+        found = itertools.chain.from_iterable(read_pairs(text, errors, split) for text in texts)
         results = compare(model, lexicon, found, batch, oov_logprob)
         yield Answer(table(COLUMNS, results), results)
         return
@@ -203,7 +215,7 @@ def nbest(
 def ppl(
     path: str, texts: list[str], debug: int, words: bool, unit: str, separator: str, independent: bool,
     batch: int | None, average: tuple[str, ...], vocabulary: str | None, repeats: bool, field: str | None,
-    tokenize: str | None, errors: str, **cache: Any
+    tokenize: str | None, phrases: str | None, errors: str, **cache: Any
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
@@ -245,7 +257,7 @@ def ppl(
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     vocabulary_words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
-    inputs = prepared(texts, as_trained(model, tokenize), field, errors)
+    inputs = prepared(texts, field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
     if vocabulary_words:
         model = of_words(model, vocabulary_words, path)
     source = getattr(model.config, "cell", model.kind)

@@ -26,7 +26,7 @@ LAYOUT = {
         text_option("target", "Its translation, line by line; repeatable.", required=True),
         text_option("valid-source", "Validation text for model selection and learning-rate decay; repeatable."),
         text_option("valid-target", "Its translation; repeatable."),
-        "errors tokenize field target_field",
+        "errors tokenize phrases field target_field",
     ],
     "Vocabulary": [BitextReading],
     "Model": [*PRESET, TranslationConfig],

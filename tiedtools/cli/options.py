@@ -63,10 +63,6 @@ def option_names(ctx: click.Context) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
-def precision_option(help: str, default: str = "float32") -> Decorator:
-    return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
-
-
 def flag(name: str, help: str) -> Decorator:
     return option(name, is_flag=True, help=help, show_default=False)
 
@@ -157,16 +153,22 @@ def declared(kind: Any) -> list[str]:
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
 OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
 (errors_option,) = options_of(Reading, "errors")
-field_option, tokenize_option = options_of(
+field_option, tokenize_option, phrases_option = options_of(
     Reading,
     "field",
     "tokenize",
+    "phrases",
     tokenize=dict(
         help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the"
         " training text of MODEL]"
     ),
+    phrases=dict(
+        help="Join the phrases in LIST, as `--phrases` does in training; none: join no phrases.  [default: as in the"
+        " training text of MODEL]"
+    ),
 )
-raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
+split_options = together(tokenize_option, phrases_option, errors_option)  # for texts that a trained model reads
+raw_options = together(field_option, split_options)
 (seed_option,) = options_of(Computation, "seed")
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
 
@@ -245,7 +247,7 @@ LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
     "valid_share min_count max_vocab",
     LmReading,
     read_vocab_option,
-    "save_vocab errors tokenize field",
+    "save_vocab errors tokenize phrases field",
 ]
 debug_option = option(
     "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."

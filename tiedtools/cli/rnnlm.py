@@ -200,7 +200,7 @@ def log_ignored(ctx: click.Context, config: Any, saved: Any) -> None:
 def test_model(
     model: Any, print_text: Callable[[str], object], test: str | None, gen: int | None, nbest: str | None,
     lm_prob: str | None, weight: float, dynamic: float, debug: int, seed: int, errors: str, tokenize: str | None,
-    field: str | None, **_: Any
+    phrases: str | None, field: str | None, **_: Any
 ) -> None:  # fmt: skip
     """Print the output of rnnlm with -test, -nbest, and -gen. n-best lists are not tokenized."""
     from tiedtools.evaluation import rnnlmtest
@@ -210,7 +210,7 @@ def test_model(
     if test is not None and nbest:
         rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug, errors)
     elif test is not None:
-        test = prepared(test, as_trained(model, tokenize), field, errors)
+        test = prepared(test, field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
         model.params.values[:] = values  # undo the updates of dynamic evaluation

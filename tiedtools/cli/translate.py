@@ -25,7 +25,8 @@ from tiedtools.cli.options import errors_option, explicit, flag, json_option, op
 @json_option("Print one JSON object per line or translation.")
 def translate(
     path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
-    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, errors: str,
+    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
@@ -56,12 +57,14 @@ def translate(
     search = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
     model = load_translator(path)
     interpreter = Interpreter(model, batch, normalize, align is not None, **search)
-    raw = as_trained(model, tokenize), field, errors
-    source = lines(prepared(text, *raw, unit="line", processes=1 if batch == 1 else None), errors)
+    raw = dict(unit="line", field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
+    source = lines(prepared(text, **raw, processes=1 if batch == 1 else None), errors)
     if force is None:
         translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
-        pairs = side_by_side(source, lines(prepared(force, *raw, unit="line"), errors), (shown(text), shown(force)))
+        pairs = side_by_side(
+            source, lines(prepared(force, **{**raw, "phrases": None}), errors), (shown(text), shown(force))
+        )
         translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:
         for number, best in enumerate(translations, 1):

@@ -16,6 +16,7 @@ from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # IDs renumbered at a time
+NO_WORD = "\x7f</s>\x7f"  # as first word of a WordTable, makes `</s>` in a text an ordinary word
 MOST_TABLES = 4  # maximum number of counting threads: each needs a table, and one thread reads the file for all
 
 

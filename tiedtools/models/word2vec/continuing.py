@@ -7,10 +7,11 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.settings import Continuation
 from tiedtools.files import modelfile
-from tiedtools.models.continuing import Source, identity, require_same, rows_of
+from tiedtools.models.continuing import SPLIT, Source, identity, require_same, rows_of
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.text.vocab import END, Vocab
+from tiedtools.vectors.counts import settings
 from tiedtools.vectors.vectors import Vectors
 
 # Settings of a model that continued training keeps.
@@ -38,11 +39,11 @@ def read_source(path: str) -> Source:
 
 def settings_of_source(path: str) -> dict[str, Any]:
     """Return the settings of training in a file to continue from, without reading its vectors if it is a model."""
+    split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
-        header, _ = modelfile.read(path, {"header"})
-        stored = header["config"] | dict(tokenize=(header.get("settings") or {}).get("tokenize"))
-        return {name: stored[name] for name in (*KEPT, "tokenize") if stored.get(name) is not None}
-    return read_source(path).settings
+        config = modelfile.read(path, {"header"})[0]["config"]
+        return {name: config[name] for name in KEPT if config.get(name) is not None} | split
+    return read_source(path).settings | split
 
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:

@@ -40,6 +40,7 @@ class TrainedRuns(Runs):
     """
 
     kind = "word2vec"
+    settings: dict[str, Any] | None = None  # of texts and training, beside the Config
     reference: np.ndarray | None = None  # vectors to which those of each run are aligned, float32 [V, E]
 
     def __init__(self, text: EncodedText, config: Config, resampling: Any, which: str) -> None:
@@ -85,7 +86,7 @@ class TrainedRuns(Runs):
         done = np.flatnonzero(self.finished[self.W :])
         seeds = [self.training["seeds"][k] for k in done]
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
-        training = self.training | dict(runs=len(done), seeds=seeds)
+        training = (self.settings or {}) | self.training | dict(runs=len(done), seeds=seeds)
         whole = self.whole[self.finished[: self.W]]
         Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
 
