@@ -51,7 +51,7 @@ def train_slices(
     if not os.path.exists(compass) and any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     if os.path.exists(compass):
-        refuse_others(compass, config, texts)
+        refuse_others(compass, settings, texts)
     for text in texts:
         raw = Word2Vec(**settings).trainer(text).raw([text])
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
@@ -75,9 +75,9 @@ def train_slices(
             train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
 
 
-def refuse_others(compass: str, config: Any, texts: Sequence[str]) -> None:
-    """Raise TiedtoolsError unless the compass of an earlier training has this Config and is of these texts."""
-    trained = modelfile.read(compass, {"header"})[0]["config"]
+def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
+    """Raise TiedtoolsError unless the compass of an earlier training is of these settings and texts."""
+    config, trained = Word2Vec(**settings).configured[0], modelfile.read(compass, {"header"})[0]["config"]
     for name, value in dataclasses.asdict(config).items():
         if name not in ("threads", "precision") and trained.get(name) != value:
             raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
