@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.text.sources import open_source
 
@@ -113,10 +113,8 @@ def package(tmp_path, monkeypatch):
 
 
 EXPECTED = [
-    "the last of the files is not this one .",
-    "this is the first in the folder .",
-    "this is the second of them .",
-]
+    "the last of the files is not this one .", "this is the first in the folder .", "this is the second of them .",
+]  # fmt: skip
 
 
 def test_order_does_not_depend_on_the_file_system(package, monkeypatch):

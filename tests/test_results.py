@@ -6,7 +6,7 @@ import shlex
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.cli import cli
 

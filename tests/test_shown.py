@@ -15,8 +15,8 @@ import subprocess
 import sys
 
 import pytest
+from common import ROOT
 from forkserver import CLIENT
-from paths import ROOT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
 
@@ -84,13 +84,9 @@ def shell(server, texts, tmp_path):
     def shell(*command, lines=None):
         path = f"{server}{os.pathsep}{os.environ['PATH']}"
         environment = {
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(ROOT),
-            "TIEDTOOLS_DATA": str(texts / "sets"),
-            "PS4": "$ ",
+            **os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ ",
             **FEW,
-        }
+        }  # fmt: skip
         command = ["sh", *map(str, command)]
         result = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr[-3000:]

@@ -8,8 +8,7 @@ import click
 
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.cli.command import choice
-from tiedtools.cli.options import Finite, flag, json_option, option, together
+from tiedtools.cli.options import Finite, choice, flag, json_option, option, together
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import split_compression

@@ -62,8 +62,7 @@ def test_trainers_read_raw_text_and_store_how(command, trained, tmp_path):
 
 
 def test_training_equals_training_on_words(run, trained, tmp_path):
-    words = tmp_path / "words.txt"
-    words.write_text("\n".join(LINES) + "\n")
+    (words := tmp_path / "words.txt").write_text("\n".join(LINES) + "\n")
     trained("w2v")
     assert run(*TRAINERS["w2v"], *SMALL, words, "--output", tmp_path / "again").exit_code == 0
     assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
@@ -121,8 +120,7 @@ def test_vocab_reads_fields(run, path):
 
 
 def test_rnnlm_tests_on_raw_text(run, tmp_path):
-    raw = tmp_path / "raw.txt"
-    raw.write_text("The cat sat. It's the mat!\n" * 9)
+    (raw := tmp_path / "raw.txt").write_text("The cat sat. It's the mat!\n" * 9)
     options = ["-train", raw, "-valid", raw, "-test", raw, "-rnnlm", tmp_path / "model", "-hidden", 3, "-debug", 2]
     result = run("rnnlm", *options, "--tokenize", "lower")
     assert b"it's" in result.stdout_bytes and b"It's" not in result.stdout_bytes and "does not store" in result.stderr

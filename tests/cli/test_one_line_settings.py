@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 # Setting -> (module, the declaration that it is put before, commands that then have its option).
 TOYS = {
@@ -18,12 +18,9 @@ TOYS = {
     "toy_sentences": ("models/translation/config.py", "    tie: str", ["nmt"]),
 }
 ESTIMATORS = {
-    "toy_loss": "LanguageModel('lstm', ",
-    "toy_epochs": "Translator(",
-    "toy_words": "Word2Vec(",
-    "toy_classes": "LanguageModel('rnnlm', ",
-    "toy_sentences": "Translator(",
-}
+    "toy_loss": "LanguageModel('lstm', ", "toy_epochs": "Translator(", "toy_words": "Word2Vec(",
+    "toy_classes": "LanguageModel('rnnlm', ", "toy_sentences": "Translator(",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +34,7 @@ def python(tmp_path_factory):
         path = folder / "tiedtools" / module
         text = path.read_text()
         assert text.count(before) == 1
-        path.write_text(text.replace(before, f'    {name}: int = setting(3, "Toy of `seed`.", Range(0, 9))\n{before}'))
+        path.write_text(text.replace(before, f'    {name}: int = setting(3, Range(0, 9))("Toy of `seed`.")\n{before}'))
 
     def run(*args):
         environment = {**os.environ, "PYTHONPATH": str(folder)}

@@ -5,9 +5,8 @@ import pytest
 
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
-from tiedtools.network.cells.lstm import LSTM
-from tiedtools.network.layers.activity import Activity, TemporalActivity
-from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.cells import LSTM
+from tiedtools.network.layers.regularization import Activity, Dropout, TemporalActivity
 from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 
@@ -64,7 +63,7 @@ def model(values=None, **options):
 def window(model, seed=3, T=T, B=B):
     """Return ids and targets [T, B], with one ignored target, and a random state."""
     rng = np.random.default_rng(seed)
-    ids, targets = (rng.integers(0, V, (T, B)).astype(np.int32) for _ in range(2))
+    ids, targets = (rng.integers(0, len(model.vocab), (T, B)).astype(np.int32) for _ in range(2))
     targets[0, B // 2] = -1
     return ids, targets, tuple(0.3 * rng.normal(size=part.shape).astype(part.dtype) for part in model.start(B))
 

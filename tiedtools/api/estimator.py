@@ -6,22 +6,19 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
 from tiedtools.base.aliases import Renaming, translated
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
+from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Bar, Callbacks, Progress
-from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
 Callback = Callable[[dict[str, Any]], object]
@@ -107,13 +104,9 @@ class Estimator(Renaming):
         return tiedtools.load(path)
 
     def run(
-        self: Self,
-        trainer: Trainer,
-        progress: bool | Progress | None,
-        on_epoch: Callback | None,
-        on_timer: Callback | None,
-        timer_seconds: float,
-    ) -> Self:
+        self: Self, trainer: Trainer, progress: bool | Progress | None, on_epoch: Callback | None,
+        on_timer: Callback | None, timer_seconds: float
+    ) -> Self:  # fmt: skip
         """Train with a Trainer; arguments as for `fit`. Logs a warning if a new model replaces a trained one."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):
@@ -126,10 +119,8 @@ class Estimator(Renaming):
         if progress is True:
             progress = Bar(trainer.schedule is not None)
         if self.trained is not None and not trainer.files.resume:
-            log.warning(
-                "the model is already trained: `fit` replaces it by a new one, trained from scratch; to continue a run,"
-                " give `checkpoint` FILE to both runs, and `resume` to the second"
-            )
+            what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
+            log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")
         listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
         with interrupts.listening():
             try:

@@ -5,28 +5,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Finite, binary_option, flag, json_option, option, output_option, raw_options, together
+from tiedtools.base.settings import Files
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
+from tiedtools.cli.shared import raw_options
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
 
-document_arguments = together(
-    click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
-)
+output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
+TEXT = click.argument("text", default="-", metavar="[TEXT]")
+document_arguments = together(click.argument("path", metavar="MODEL"), TEXT)
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice(
     "unit", "line doc", "Compute one vector per line, or per document; documents are separated by empty lines.", "line"
 )
-
-
-sif_option = option(
-    "sif",
-    type=Finite(0, min_open=True),
-    metavar="A",
-    help="With word vectors: weigh words by A / (A + their proportion in TEXT), and remove the common component of TEXT"
-    " (SIF; Arora et al. use 0.001).",
-)
+sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weigh words by A / (A +"
+                    " their proportion in TEXT), and remove the common component of TEXT (SIF; Arora et al. use"
+                    " 0.001).")  # fmt: skip
 
 
 def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | FastTextSentences":
@@ -38,8 +34,8 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
-    from tiedtools.models.families import load_language_model
-    from tiedtools.vectors.foreign import is_fasttext
+    from tiedtools.files.modelfile import load_language_model
+    from tiedtools.vectors.rows import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
     family = FAMILIES.get(str(modelfile.kind(path))) if modelfile.is_model(path) else None
@@ -56,23 +52,14 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     return DocumentVectors(model)
 
 
-@command(
-    "docvec",
-    "Compute vectors of lines or documents.",
-    reads="path text",
-    writes="output save",
-    without_json={"binary": "--json writes text: omit --binary 1"},
-)
+@command("docvec", "Compute vectors of lines or documents.", reads="path text", writes="output save",
+         without_json={"binary": "--json writes text: omit --binary 1"})  # fmt: skip
 @document_arguments
 @output_option
 @unit_option
 @sif_option
-@option(
-    "save",
-    metavar="FILE",
-    help="With --sif, write word vectors to FILE whose means are SIF vectors: for other texts, give FILE as MODEL,"
-    " without --sif.",
-)
+@option("save", metavar="FILE", help="With --sif, write word vectors to FILE whose means are SIF vectors: for other"
+        " texts, give FILE as MODEL, without --sif.")  # fmt: skip
 @binary_option
 @raw_options
 @json_option("Write one JSON object per vector.")

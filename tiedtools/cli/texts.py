@@ -7,28 +7,15 @@ import click
 
 from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
-from tiedtools.cli.options import (
-    TEXT_OPTIONS,
-    data_option,
-    debug_option,
-    errors_option,
-    explicit,
-    field_option,
-    flag,
-    json_option,
-    option,
-    options_of,
-    seed_option,
-    texts_argument,
-    together,
-)
+from tiedtools.cli.options import explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
 from tiedtools.text.phrases import Phrases
 
 
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
 @texts_argument
-@together(*options_of(Tokenization), field_option, errors_option)
+@together(*options_of(Tokenization), *options_of(Reading, "field", "errors"))
 @option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
 @option("output", default="-", help="Output file; - is standard output.")
 def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:
@@ -62,8 +49,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     """
     from tiedtools.base.messages import log
     from tiedtools.parallel import ranks
-    from tiedtools.text.counting import count
-    from tiedtools.text.merging import count_shares
+    from tiedtools.text.counting import count, count_shares
     from tiedtools.text.parts import shares
     from tiedtools.text.raw import prepared
 
@@ -161,7 +147,7 @@ def segment(
     from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
     from tiedtools.text.sources import shown
-    from tiedtools.text.syllables import Syllables
+    from tiedtools.text.subwords import Syllables
 
     morphs = morphs or bool(load)
     if morphs + syllables + chars != 1:

@@ -12,7 +12,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import Lexicon, raw_lines
-from tiedtools.evaluation.nbest import rescore
+from tiedtools.evaluation.perplexity import rescore
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sentences import words_of
 from tiedtools.text.sources import is_path, name_of, shown

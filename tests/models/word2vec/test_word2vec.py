@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
@@ -131,11 +132,8 @@ def test_written_vectors():
     model = trained(epochs=1)
     emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
     for which, expected in (
-        ("in", emb_in),
-        ("out", emb_out),
-        ("sum", emb_in + emb_out),
-        ("concat", np.hstack([emb_in, emb_out])),
-    ):
+        ("in", emb_in), ("out", emb_out), ("sum", emb_in + emb_out), ("concat", np.hstack([emb_in, emb_out])),
+    ):  # fmt: skip
         vectors = model.vectors(which)
         assert vectors.words == model.vocab.words
         np.testing.assert_array_equal(vectors.matrix, expected)
@@ -146,8 +144,7 @@ def test_model_file(tmp_path, tying):
     """The file has L, and the matrix of signs."""
     model = trained(epochs=1, **TYINGS[tying])
     path = tmp_path / "m.npz"
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     header, words, arrays = modelfile.load(str(path))
     assert words == model.vocab.words and header["kind"] == "word2vec"
     assert Config(**header["config"]) == model.config
@@ -155,8 +152,7 @@ def test_model_file(tmp_path, tying):
     np.testing.assert_array_equal(arrays["proj"], model.linear)
     assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
     if tying == "signs":
-        with pytest.raises(TiedtoolsError, match=f"^{path}: .* their sum cancels dimensions; read {path}:in$"):
-            Vectors.read(f"{path}:sum")
+        refused(lambda: Vectors.read(f"{path}:sum"), f"{path}: ", f" their sum cancels dimensions; read {path}:in")
     else:
         expected = model.emb_in @ model.proj + model.emb_in
         np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, expected, atol=1e-6)
@@ -165,19 +161,16 @@ def test_model_file(tmp_path, tying):
     for name, array in model.arrays.items():
         assert loaded.arrays[name].tobytes() == array.tobytes(), name
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(TiedtoolsError, match="m.npz"):
-        modelfile.load(str(path))
+    refused(lambda: modelfile.load(str(path)), "m.npz")
 
 
-@pytest.mark.parametrize(
-    "options, rates",
-    [(dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`")],
-)
+@pytest.mark.parametrize("options, rates", [
+    (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`"),
+])  # fmt: skip
 def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, lr=500, threads=2, **options))
-    with pytest.raises(TiedtoolsError, match=f"diverged after .* epochs: .*; lower {rates}$"):
-        model.train(text, Progress())
+    refused(lambda: model.train(text, Progress()), "diverged after ", " epochs: ", f"; lower {rates}")
     assert np.isfinite(model.emb_in).all()
 
 
@@ -258,17 +251,17 @@ def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
     assert bounds[-2:].tolist() == [2**31 + 1, 2**31 + 10] and (np.diff(bounds) > 0).all()
 
 
-def test_precision_of_l(monkeypatch):
+@pytest.mark.parametrize("feature, tying", [("FAST_BFLOAT16", "linear"), ("FAST_DOTS", "untied")])
+def test_precision(monkeypatch, feature, tying):
     losses = {}
     for able, precision in (True, "bfloat16"), (False, "float32"):
-        monkeypatch.setattr("tiedtools.models.word2vec.model.FAST_BFLOAT16", able)
-        model = trained(EpochLog(log := io.StringIO(), Progress()), tying="linear", lr_linear=0.003)
+        monkeypatch.setattr(f"tiedtools.models.word2vec.model.{feature}", able)
+        model = trained(EpochLog(log := io.StringIO(), Progress()), tying=tying, lr_linear=0.003)
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
-    assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=5e-3)
+    assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=1e-2)
 
 
-def test_precision_is_told_as_it_is(monkeypatch):
-    monkeypatch.setattr("tiedtools.models.word2vec.model.FAST_BFLOAT16", True)
-    for options in dict(tying="tied"), dict(tying="signs"), dict(tying="linear", exact=True), dict(hs=True):
+def test_separate_negatives_are_float32():
+    for options in dict(tying="linear", exact=True), dict(hs=True):
         assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}

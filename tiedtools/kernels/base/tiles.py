@@ -5,19 +5,20 @@ several times (register blocking: Goto and van de Geijn 2008). The matrices are 
 The tiles are written in LLVM IR, because compilers do not generate this code from loops.
 
 Products are computed in `groups`, as a block diagonal: group r multiplies `rows` rows of one matrix and `cols` of the
-other. Within a group, row i is combined with `width` columns starting at i // ROWS * ROWS * slope: slope 0 with
-width == cols is the full product, slope 1 a band along the diagonal, as for words and their context windows.
+other. A `band`, int32 [tiles of ROWS rows, 2], limits each tile to its nonzero terms, from the first up to the second
+number, as for words and their context windows; EVERYTHING is the full product.
 
 Every product takes rows to prefetch, `ahead`, a pair (matrix, int32 words). One row is prefetched per tile, so that
 memory latency overlaps with computation and requests do not queue.
 
-Row lengths are multiples of the vector length (arrays.aligned); rows, cols and width are multiples of ROWS; a band has
-cols = rows - ROWS + width.
+Row lengths are multiples of the vector length (arrays.aligned); rows and cols are multiples of ROWS.
 
 If both operands are uint32, each element is a pair of bfloat16 (see bfloat16.py), whose products are accumulated in
-float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16).
+float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16). Sizes count the
+terms, not the pairs, and the numbers of a band are even.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -44,6 +45,7 @@ def vector_shape(features):
 VECTOR, COLS, WIDE, TALL = vector_shape(FEATURES)
 ROWS = 4
 MANY = 16  # exceeds the width of any tile in vectors
+EVERYTHING = np.zeros((0, 2), np.int32)
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -188,11 +190,8 @@ def combine_tiles(shapes):
     """
 
     @intrinsic
-    def tile(typingctx, C, G, B, c, d, g, k, b, terms, onto, rows, width):
-        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += if `onto`
-
-        onto  or int32 words: add to the rows onto[c : c + rows] of C, one after the other; they may repeat
-        """
+    def tile(typingctx, C, G, B, c, d, g, k, b, terms, accumulate, rows, width):
+        """C[c : c + rows, d:] = G[g : g + rows, k : k + terms] B[b : b + terms, d:], or += if `accumulate`"""
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
@@ -207,22 +206,19 @@ def combine_tiles(shapes):
             builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(C, G, B, *[types.intp] * 6, onto, types.intp, types.intp), codegen
+        return types.void(C, G, B, *[types.intp] * 6, types.boolean, types.intp, types.intp), codegen
 
     return tile
 
 
-def combine_tile(e, rows, width, c, d, g, k, b, terms, onto):
+def combine_tile(e, rows, width, c, d, g, k, b, terms, accumulate):
     """Emit the instructions of one tile of `combine_tiles`."""
-    builder, columns, scattered = e.builder, range(width), len(e.arrays) > 3
+    builder, columns = e.builder, range(width)
     rows_c = [e.address(0, c, p, d) for p in range(rows)]
-    if scattered:
-        words = [builder.sext(e.load(e.address(3, c, p), I64(0), I32), I64) for p in range(rows)]
-        rows_c = [e.address(0, word, 0, d) for word in words]
     rows_g = [e.address(1, g, p, k) for p in range(rows)]
     first_b = e.address(2, b, 0, d)
     sums = e.sums(rows * width)
-    with builder.if_then(ir.IntType(1)(0) if scattered else onto):
+    with builder.if_then(accumulate):
         for p, row in enumerate(rows_c):
             for q in columns:
                 builder.store(e.load(row, I64(q * VECTOR)), sums[p * width + q])
@@ -236,8 +232,7 @@ def combine_tile(e, rows, width, c, d, g, k, b, terms, onto):
                 e.fma(x, loaded[q], sums[p * width + q])
     for p, row in enumerate(rows_c):
         for q in columns:
-            total = builder.load(sums[p * width + q])
-            e.store(builder.fadd(e.load(row, I64(q * VECTOR)), total) if scattered else total, row, I64(q * VECTOR))
+            e.store(builder.load(sums[p * width + q]), row, I64(q * VECTOR))
 
 
 four_rows = combine_tiles([(ROWS, width) for width in range(1, WIDE + 1)])
@@ -291,16 +286,24 @@ def flat(typingctx, array):
     return kind(array), codegen
 
 
-@jit
-def dots(S, A, B, groups, rows, cols, width, slope, ahead):
-    """S = A B^T, by groups.
+@intrinsic
+def terms(typingctx, G):
+    """Return how many terms of a sum an element of the operand G holds: 2 if it is a pair of bfloat16."""
+    count = I64(2 if isinstance(G.dtype, types.Integer) else 1)
+    return types.intp(G), lambda context, builder, signature, args: count
 
-    S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]
+
+@jit
+def dots(S, A, B, groups, rows, cols, band, ahead):
+    """S = A B^T, by groups; with a band, also the elements beside it in its tiles.
+
+    S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]        band  of the rows of S
     """
     tile = 0
     for r in range(groups):
         for i in range(0, rows, ROWS):
-            for j in range(i * slope, i * slope + width, COLS):
+            first, stop = limits(band, (r * rows + i) // ROWS, cols)
+            for j in range(first // COLS * COLS, stop, COLS):
                 tile = fetch(ahead, tile)
                 dot_tile(S, A, B, r * rows + i, j, r * rows + i, r * cols + j)
 
@@ -320,36 +323,46 @@ def row_dots(s, x, B, first, n, down=False):
 
 
 @jit
-def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
+def combine(C, G, B, groups, rows, cols, band, accumulate, ahead):
     """C = G B, or C += G B if `accumulate`, by groups.
 
-    C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
+    C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]        band  of the rows of G
     """
-    tile = 0
-    for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for i in range(0, rows, ROWS):
-                tile = fetch(ahead, tile)
-                j = i * slope
-                columns(C, strided(G), B, r * rows + i, d, r * rows + i, j, r * cols + j, width, accumulate)
+    stripes(C, strided(G), B, groups, rows, cols, (rows, 0), band, accumulate, ahead)
 
 
 @jit
-def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, onto, ahead):
-    """C = G^T A, or C += G^T A if `onto`, by groups.
+def combine_transposed(C, Gt, A, groups, rows, cols, band, accumulate, ahead):
+    """C = G^T A, or C += G^T A if `accumulate`, by groups.
 
     C  [groups * cols, P]        Gt  [cols, groups * rows], a transposed view of G        A  [groups * rows, P]
-
-    onto  or int32 words [groups * cols]: add row k of the product to row onto[k] of C, [V, P]; words may repeat
+    band  of the columns of G, group after group
     """
-    tile = 0
+    stripes(C, strided(Gt), A, groups, cols, rows, (0, rows), band, accumulate, ahead)
+
+
+@jit
+def stripes(C, G, B, groups, rows, most, step, band, accumulate, ahead):
+    """C = G B or C += G B, by groups of `rows` rows of C and `most` rows of B, in stripes as wide as a tile.
+
+    step  distance of two groups in G, in rows and columns
+    """
+    tile, each = 0, terms(G)
+    vectors = C.shape[1] * C.itemsize // VECTOR
     for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for j in range(0, cols, ROWS):
+        for first in range(0, vectors, WIDE):
+            d, width = first * VECTOR // C.itemsize, min(WIDE, vectors - first)
+            for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
-                first = j + ROWS - width if j + ROWS > width else 0
-                last = min(rows, j + ROWS) if slope else rows
-                columns(C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, onto)
+                begin, end = limits(band, (r * rows + i) // ROWS, most)
+                g, k, b = r * step[0] + i, (r * step[1] + begin) // each, (r * most + begin) // each
+                four_rows(C, G, B, r * rows + i, d, g, k, b, (end - begin) // each, accumulate, ROWS, width)
+
+
+@jit
+def limits(band, tile, most):
+    """Return the first term and the end of the terms of a tile."""
+    return (band[tile, 0], band[tile, 1]) if band.size else (0, most)
 
 
 @jit
@@ -359,10 +372,3 @@ def fetch(ahead, tile):
     if tile < words.size:
         prefetch(matrix, words[tile])
     return tile + 1
-
-
-@jit
-def columns(C, G, B, c, d, g, k, b, terms, onto):
-    """Compute the widest tile that fits from column d on."""
-    left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, onto, ROWS, left if left < WIDE else WIDE)

@@ -13,7 +13,6 @@ A store is the tuple
 
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
-from tiedtools.kernels.base.tiles import combine_transposed
 
 AHEAD = 8  # prefetch distance in rows
 
@@ -44,21 +43,6 @@ def scatter(matrix, changes, frozen, words, change, thread):
             row = changes[1][thread, slot_of(changes, words[k], thread)]
         for d in range(row.size):
             row[d] += add[d]
-
-
-@jit
-def scatter_product(store, words, change, Gt, A, groups, rows, cols, width, slope, thread):
-    """Add row k of G^T A to row words[k] of a store unless frozen; arguments are as in tiles.combine_transposed.
-
-    change  [groups * cols, P], for the product where it cannot be added at once
-    """
-    matrix, changes, frozen = store
-    ahead = matrix, words[:0]
-    if changes is None and not frozen.size:
-        combine_transposed(matrix, Gt, A, groups, rows, cols, width, slope, words, ahead)
-    else:
-        combine_transposed(change, Gt, A, groups, rows, cols, width, slope, False, ahead)
-        scatter(matrix, changes, frozen, words, change, thread)
 
 
 @jit

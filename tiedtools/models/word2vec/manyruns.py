@@ -19,8 +19,7 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
-from tiedtools.text.documents import rearranged
-from tiedtools.text.encoding import EncodedText
+from tiedtools.text.encoding import EncodedText, rearranged
 from tiedtools.training import hogwild
 from tiedtools.vectors.alignment import rotation
 from tiedtools.vectors.norms import unit
