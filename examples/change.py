@@ -4,8 +4,9 @@ python examples/change.py TEXT --gensim
 
 The lines of TEXT are shuffled and cut into two halves. In the second, pairs of words of similar counts are exchanged:
 each occurrence becomes the other word with a probability, the rate of the pair, from 0 to 1. Measured is Spearman's rho
-between the rate and the change, 1 - the cosine of a word's two vectors, over all words of the pairs; and the mean
-change of words that were not exchanged, by frequency.
+between the rate and the change, 1 - the cosine of a word's two vectors, over all words of the pairs; and between the
+rate and the excess of the change over the control, the median change of the 101 unchanged words nearest in count. Since
+the halves are random, unchanged words are as in a shuffled text. Further options are those of `tiedtools w2v`.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from scipy.ndimage import median_filter
 from scipy.stats import spearmanr
 
 from tiedtools.api.slices import read_slices
-from tiedtools.evaluation.shift import slice_changes
+from tiedtools.evaluation.shift import changes
 from tiedtools.vectors.alignment import align
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
@@ -45,7 +47,7 @@ def pairs_of(lines, number, rng):
     ranked = [word for word, _ in counts.most_common() if word.isalpha()]
     rate_of, partner = {}, {}
     for first, last in BANDS:
-        starts = rng.permutation(np.arange(first, last - 1, 2))[: number * len(RATES)]
+        starts = rng.permutation(np.arange(first, min(last, len(ranked)) - 1, 2))[: number * len(RATES)]
         for place, start in enumerate(starts):
             a, b = ranked[start], ranked[start + 1]
             partner[a], partner[b] = b, a
@@ -63,7 +65,7 @@ def slices(folder, *options):
     subprocess.run(["rm", "-rf", output], check=True)
     w2v("--slices", folder / "a", folder / "b", "-output", output, *SETTINGS, *options)
     found = read_slices(str(output))
-    return {line["word"]: line["change"] for line in slice_changes(found["a"], found["b"])}
+    return {line["word"]: line["change"] for line in changes(found["a"], found["b"], align=False)[0]}
 
 
 def independent(folder, *options):
@@ -102,17 +104,30 @@ def gensim_frozen(folder, chunk=2000):
     return cosine_changes(*sides)
 
 
+def excess(change, counts, changed):
+    """Return the change of each word minus the median of the 101 words not in `changed` nearest in count."""
+    control = sorted((word for word in change if word not in changed), key=lambda word: counts[word])
+    usual = median_filter([change[word] for word in control], 101)
+    known = np.log([counts[word] for word in control])
+    return {word: value - np.interp(np.log(counts[word]), known, usual) for word, value in change.items()}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text")
     parser.add_argument("--pairs", type=int, default=10, help="pairs for each rate and band of frequency")
     parser.add_argument("--gensim", action="store_true")
-    args = parser.parse_args()
+    parser.add_argument("--half", choices=["even", "odd", "all"], default="all", help="pairs to evaluate")
+    parser.add_argument("--only", default="", help="only methods whose names begin like this")
+    args, options = parser.parse_known_args()
+    SETTINGS += options
     rng = np.random.default_rng(1)
     lines = Path(args.text).read_text().splitlines()
     lines = [lines[k] for k in rng.permutation(len(lines))]
     half = len(lines) // 2
     rate_of, partner = pairs_of(lines, args.pairs, rng)
+    parts = {"even": [0, 1], "odd": [2, 3], "all": range(4)}  # a pair is two words
+    judged = [word for k, word in enumerate(rate_of) if k % 4 in parts[args.half]]
     methods = {
         "slices, skip-gram": lambda f: slices(f, "-cbow", 0),
         "slices, CBOW": lambda f: slices(f),
@@ -125,16 +140,19 @@ if __name__ == "__main__":
         folder = Path(name)
         (folder / "a").write_text("\n".join(lines[:half]) + "\n")
         (folder / "b").write_text("".join(exchanged(lines[half:], rate_of, partner, rng)))
-        ranked = [word for word, _ in Counter((folder / "a").read_text().split()).most_common()]
-        print("| method | rho | " + " | ".join(f"ranks {a} to {b}, rho (unchanged)" for a, b in BANDS) + " |")
+        counts = Counter((folder / "a").read_text().split())
+        ranked = [word for word, _ in counts.most_common()]
+        print("| method | rho | rho of the excess | " + " | ".join(f"{a} to {b}" for a, b in BANDS) + " |")
         for method, measure in methods.items():
-            change = measure(folder)
-            measured = [word for word in rate_of if word in change]
-            cells = [f"{spearmanr([rate_of[w] for w in measured], [change[w] for w in measured])[0]:.3f}"]
+            if not method.startswith(args.only):
+                continue
+            change = {word: value for word, value in measure(folder).items() if counts[word]}
+            above = excess(change, counts, rate_of)
+            rho = lambda values, words: spearmanr([rate_of[w] for w in words], [values[w] for w in words])[0]
+            measured = [word for word in judged if word in change]
+            cells = [f"{rho(values, measured):.3f}" for values in (change, above)]
             for first, last in BANDS:
                 band = set(ranked[first - 1 : last])
-                words = [word for word in measured if word in band]
-                rho = spearmanr([rate_of[w] for w in words], [change[w] for w in words])[0]
                 control = np.mean([change[w] for w in band if w in change and w not in rate_of])
-                cells.append(f"{rho:.3f} ({control:.3f})")
+                cells.append(f"{rho(above, [word for word in measured if word in band]):.3f} ({control:.3f})")
             print(f"| {method} | " + " | ".join(cells) + " |", flush=True)

@@ -204,10 +204,10 @@ def texts(tmp_path_factory):
 def test_the_word_that_changed_is_found(texts, tmp_path, run, tying):
     train_slices(dict(SETTINGS, tying=tying), texts, str(tmp_path / "s"), runs=3)
     found = json.loads(run("shift", tmp_path / "s", "--json").stdout)
-    assert found["slices"] == ["1810s", "1820s", "1830s"]
+    assert (found["a"], found["b"]) == ("1810s", "1830s") and {"only", "here"} == {*found["only_a"]}
     assert found["results"][0]["word"] == "word" and found["results"][0]["low"] > found["results"][1]["change"]
     path = json.loads(run("shift", tmp_path / "s", "word", "--json").stdout)["results"]
-    assert [line["slice"] for line in path] == found["slices"]
+    assert [line["slice"] for line in path] == ["1810s", "1820s", "1830s"]
     assert path[0]["cosine"] == pytest.approx(1, abs=1e-3)
     assert path[1]["cosine"] > path[2]["cosine"]
     near = [[word for word in line["neighbors"] if word not in ("</s>", "only", "here")] for line in path]
@@ -255,6 +255,9 @@ def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options)
     result = run("w2v", "--slices", *texts, *options, *output)
     assert result.exit_code == 2 and not (tmp_path / "s").exists()
     assert run("w2v", "--slices", texts[0], texts[0], "-output", tmp_path / "s").exit_code == 1
+    (tmp_path / "empty.txt").write_text("\n")
+    result = run("w2v", "--slices", texts[0], tmp_path / "empty.txt", "-output", tmp_path / "s")
+    assert result.stderr.startswith(f"tiedtools: {tmp_path / 'empty.txt'}: ") and not (tmp_path / "s").exists()
     assert run("shift", tmp_path).exit_code == 1
 
 

@@ -83,6 +83,22 @@ def test_a_rerun_gives_the_same_bytes_and_changes_no_files(run, here, line):
     assert (here / "third" / "v").read_bytes() == before["v"]
 
 
+def test_reruns_of_runs_slices_and_continued_training(run, here):
+    succeed(run, "w2v -size 6 -iter 2 --runs 3 -threads 2 -debug 0 -output r c.txt")
+    assert "same bytes: " in succeed(run, "rerun r.run.json").output
+    (here / "d.txt").write_text(LINES.replace("owl", "cow"))
+    succeed(run, "w2v --slices c.txt d.txt -size 6 -threads 1 -debug 0 --runs 2 -output s")
+    succeed(run, "w2v d.txt --init-from s/compass.npz -threads 1 -debug 0 -output v")
+    result = succeed(run, "rerun s/d.runs.run.json")
+    assert result.output.count("same bytes: ") == 3 and "different" not in result.output
+    for name in "compass.npz", "c.runs", "d.runs":
+        assert (here / "s.rerun" / name).read_bytes() == (here / "s" / name).read_bytes()
+    assert "same bytes: " in succeed(run, "rerun v.run.json").output
+    (here / "s" / "compass.npz").write_bytes(b"")
+    result = run("rerun", "v.run.json", "--folder", "x")
+    assert result.exit_code == 1 and "continued from s/compass.npz, which has changed" in result.stderr
+
+
 def test_a_rerun_from_another_folder(run, here, monkeypatch):
     succeed(run, COMMANDS["w2v"])
     (here / "v").write_text("precious")
@@ -161,7 +177,7 @@ def test_manifests_that_cannot_be_rerun(run, here):
         assert reason in result.stderr
     succeed(run, COMMANDS["rnnlm"])
     succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
-    run.fails(1, "the run resumed from an earlier model in v;", "rerun", "v.run.json")
+    run.fails(1, "the run continued from v, which has changed;", "rerun", "v.run.json")
     manifest = read(here / "v.run.json") | {"argv": ["vocab"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
     assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr

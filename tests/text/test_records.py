@@ -12,7 +12,7 @@ from common import refused
 
 import tiedtools
 from tiedtools import TiedtoolsError
-from tiedtools.text.encoding import Marks, draw, encode, rearranged
+from tiedtools.text.encoding import Marks, encode, rearranged
 from tiedtools.text.parts import Part
 from tiedtools.text.raw import prepared
 from tiedtools.text.records import records
@@ -135,13 +135,3 @@ def test_rearranged_texts_are_their_documents_in_order(paths):
     new = rearranged(text.vocab.words, text.ids, bounds, order)
     assert new.ids.tolist() == [k for number in order for k in parts[number]]
     assert new.vocab.counts.tolist() == np.bincount(new.ids, minlength=len(text.vocab)).tolist()
-
-
-def test_draws_are_the_settings_of_antoniak_and_mimno():
-    rng = np.random.default_rng(1)
-    assert draw("none", 5, rng).tolist() == [0, 1, 2, 3, 4]
-    shuffled = draw("shuffle", 100, rng)
-    assert sorted(shuffled) == list(range(100)) != shuffled.tolist()
-    drawn = draw("documents", 10_000, rng)
-    assert len(drawn) == 10_000
-    assert np.mean(np.bincount(drawn, minlength=10_000) == 0) == pytest.approx(np.exp(-1), abs=0.02)

@@ -26,7 +26,7 @@ class Runs(runs.Runs):
     @classmethod
     def load(cls, path: Path) -> Runs:
         """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
-        return cls.of(runs.Runs.read(os.fspath(path)))
+        return cls.read(os.fspath(path))
 
     @classmethod
     def of(cls, other: runs.Runs) -> Runs:
@@ -47,9 +47,12 @@ class Runs(runs.Runs):
 
     def similarity(self, a: str, b: str) -> uncertainty.Estimate:
         """Return the Estimate of the cosine of two words: its mean over runs and its 95% interval."""
+        return uncertainty.estimate(*self.cosines(a, b))
+
+    def cosines(self, a: str, b: str) -> list[Any]:
+        """Return [the cosine of two words in each run, float64 [R], and in each run on the whole text]."""
         terms = self.sum_of(a), self.sum_of(b)
-        values, whole = (uncertainty.cosine_of(each, *terms) for each in (self, self.on_whole_text))
-        return uncertainty.estimate(values, whole)
+        return [uncertainty.cosine_of(each, *terms) for each in (self, self.on_whole_text)]
 
     def stability(self, words: list[str], top: int = 10) -> list[float]:
         """Return for each word the share of its `top` nearest neighbors common to two runs."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from tiedtools.api.runs import Runs
 from tiedtools.api.word2vec import Word2Vec
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import split_compression
 from tiedtools.runs.trainer import Trainer
-from tiedtools.text.sources import is_path
+from tiedtools.text.sources import blocks, is_path
 
 COMPASS = "compass.npz"
 ORDER = "slices.txt"  # names of the slices, one per line, in order
@@ -34,13 +34,16 @@ def train_slices(
     folder    path of the folder for compass.npz, slices.txt, and NAME.runs of each slice; what an interrupted training
               left there is continued
     train     function that runs a Trainer
-    others    arguments of Word2Vec.fit: runs, resample, document, no_memory_check
+    others    arguments of Word2Vec.fit: runs, resample, document, write, no_memory_check
 
-    Raises TiedtoolsError for fewer than two texts, or texts of the same name.
+    Raises TiedtoolsError for fewer than two texts, texts of the same name, or an empty one.
     """
     names = [os.path.basename(split_compression(text)[0]).split(".")[0] for text in texts]
     if len(names) < 2 or len(set(names)) < len(names) or "-" in names:
         raise TiedtoolsError(f"slices need two or more texts with different names, not {' '.join(texts)}")
+    config = Word2Vec(**settings).configured[0]
+    if config.hs:
+        raise Contradiction("`hs` and `slices` exclude each other: no training continues with its tree")
     compass = os.path.join(folder, COMPASS)
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
@@ -49,6 +52,10 @@ def train_slices(
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     if os.path.exists(compass):
         refuse_others(compass, settings, texts)
+    for text in texts:
+        raw = Word2Vec(**settings).trainer(text).raw([text])
+        if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
+            raise TiedtoolsError(f"{text}: no words; give texts")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ORDER), "w") as file:
         file.writelines(f"{name}\n" for name in names)
@@ -57,8 +64,7 @@ def train_slices(
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
         os.remove(checkpoint)
-    settings = settings | {"lr": Word2Vec(**settings).configured[0].lr}
-    tied = settings.get("tying", "untied") != "untied"
+    settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     run = {"runs": 1, **others}
     if run["runs"] == 1:

@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt as stop:
             number = stop.args[0] if stop.args else signal.SIGINT
             message = stop.args[1] if len(stop.args) > 1 else "interrupted"
-            ctx.exit(fail(f"tiedtools: {message}", 128 + number))
+            ctx.exit(fail(f"tiedtools: {spelled(message, self)}", 128 + number))
         except BrokenPipeError:
             ctx.exit(BROKEN_PIPE)
 

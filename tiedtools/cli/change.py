@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +13,9 @@ from tiedtools.cli.options import explicit, flag, integer, json_option, option, 
 from tiedtools.cli.report import Report
 from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
-from tiedtools.cli.uncertainty import aligned, brief, span
+from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
 from tiedtools.models.word2vec.config import Config, Resampling
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.runs import Runs
 
 SHIFT = {
     "Change": [
@@ -60,52 +57,42 @@ def shift(
     SLICES is a folder from `tiedtools w2v --slices`, whose vectors share a space. The table has the words that changed
     most from the first slice to the last or, for each WORD, its cosine to the first slice and its neighbors by slice.
     """
+    from tiedtools.api.slices import read_slices
     from tiedtools.evaluation.shift import adjusted, changes
 
     listed = read_words(options["words"])
     idle = [name for name in TRAINING if name in explicit(ctx)]
     if permutations is None and idle:
         raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
-    if os.path.isdir(a):
-        return over_time(a, [*others, *(listed or [])], top)
-    if len(others) != 1:
+    slices = read_slices(a) if os.path.isdir(a) else {}
+    if slices and (words := [*others, *(listed or [])]):
+        return over_time(a, slices, words)
+    if not slices and len(others) != 1:
         raise click.UsageError("give A and B, or a folder of slices")
-    (b,) = others
-    if permutations is None:
-        lines, only_a, only_b = changes(runs_of(a), runs_of(b))
+    one, two = (next(iter(slices)), [*slices][-1]) if slices else (a, others[0])
+    if slices:
+        lines, only_a, only_b = changes(slices[one], slices[two], align=False)
+    elif permutations is None:
+        lines, only_a, only_b = changes(runs_of(one, skip_bad=None), runs_of(two, skip_bad=None))
     else:
-        lines, only_a, only_b = permuted(ctx, a, b, permutations, options["no_memory_check"])
+        lines, only_a, only_b = permuted(ctx, one, two, permutations, options["no_memory_check"])
     known = {line["word"]: line for line in lines}
     absent = [word for word in listed or () if word not in known]
     lines = [known[word] for word in listed if word in known] if listed else lines
     if permutations is not None:
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
-        lines.sort(key=lambda line: (line["expected"] if line["expected"] >= 0 else 0) - line["change"])
-    result = dict(a=a, b=b, results=lines, only_a=only_a, only_b=only_b, absent=absent)
-    text = aligned(lines[: top or None]) + missing(a, only_a, listed) + missing(b, only_b, listed)
+        lines.sort(key=lambda line: line["expected"] - line["change"])
+    result = dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent)
+    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
     return Answer(text, result)
 
 
-def runs_of(path: str) -> "Runs":
-    """Read a file of runs, or any vectors as a single run."""
-    from tiedtools.vectors.runs import Runs, is_runs
-    from tiedtools.vectors.vectors import Vectors
-
-    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path))
-
-
-def over_time(folder: str, words: list[str], top: int) -> Answer:
-    """Return the Answer of `shift` for a folder of slices."""
-    from tiedtools.api.slices import read_slices
+def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
+    """Return the Answer of `shift` for words in a folder of slices."""
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.shift import paths, slice_changes
+    from tiedtools.evaluation.shift import paths
 
-    slices = read_slices(folder)
-    if not words:
-        first, *_, last = slices.values()
-        lines = sorted(slice_changes(first, last), key=lambda line: -line["change"])
-        return Answer(aligned(lines[: top or None]), dict(slices=[*slices], results=lines))
     lines = paths(slices, words)
     if unknown := {*words} - {line["word"] for line in lines}:
         raise TiedtoolsError(f"{folder}: no slice has {sorted(unknown)[0]!r}; check its spelling")

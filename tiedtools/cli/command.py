@@ -108,12 +108,13 @@ def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) 
         file.write(f"{to_json(row)}\n".encode())
 
 
-def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
-    """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
+def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, file: bool = True) -> str:
+    """Format columns: the first `left` to the left, and the last, if it is a `file` name, which may have spaces."""
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    form = "  ".join(["{:<%d}", *["{:>%d}"] * (len(columns) - 2), "{}"]) % tuple(widths[:-1])
-    return "".join(form.format(*row) + "\n" for row in cells)
+    forms = ["<"] * left + [">"] * (len(columns) - left - file) + ["<"] * file
+    rows = ([f"{cell:{form}{width}}" for cell, form, width in zip(row, forms, widths)] for row in cells)
+    return "".join("  ".join(row).rstrip() + "\n" for row in rows)
 
 
 def as_cell(value: Any) -> str:

@@ -42,7 +42,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     if a is None and is_fasttext(path):
         return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
-        return SentenceVectors(Vectors.read(path), a)
+        return SentenceVectors(Vectors.read(path, skip_bad=None), a)
     if a is not None:
         raise click.UsageError(f"--sif requires word vectors: give {path}:in")
     model = load_language_model(path)

@@ -11,6 +11,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.cli.command import command
 from tiedtools.cli.options import option
+from tiedtools.files import digests
 from tiedtools.files import manifest as manifests
 from tiedtools.files.families import FAMILIES
 from tiedtools.files.output import STDOUT, is_file
@@ -28,19 +29,31 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     """Repeat the training run recorded in MANIFEST, the .run.json file next to its output, and compare the outputs.
 
     The same command runs in the same directory, but writes to another folder and overwrites nothing. Input texts that
-    have changed are rejected; texts from standard input must be provided again.
+    have changed are rejected; texts from standard input must be provided again. The manifest of a time slice repeats
+    all slices of its folder.
 
     Runs with one thread or --deterministic, and all runs of `lm`, `lstm`, and `nmt`, must reproduce the same bytes;
     otherwise the exit status is 1.
     """
-    with open_source(path) as file:
-        recorded = manifests.loads(file.read(), path)
+    from tiedtools.api.slices import COMPASS
+
+    def read(path: str) -> dict[str, Any]:
+        with open_source(path) as file:
+            return manifests.loads(file.read(), path)
+
+    recorded = read(path)
+    if slices := recorded["options"].get("slices"):
+        path = os.path.join(os.path.dirname(path), COMPASS + manifests.SUFFIX)  # its inputs are all texts
+        recorded = read(path)
+    directory = recorded["directory"] if directory is None else directory
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
         raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(sorted(COMMANDS))} run; give one")
     if origin := recorded.get("origin"):
-        remedy = f"restore that model (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
-        raise TiedtoolsError(f"{path}: the run resumed from an earlier model in {origin['path']}; {remedy}")
+        file = os.path.join(directory, origin["path"])
+        if name == "rnnlm" or digests.of_file(file)["sha256"] != origin["sha256"]:  # rnnlm has overwritten it
+            remedy = f"restore that model (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
+            raise TiedtoolsError(f"{path}: the run continued from {origin['path']}, which has changed; {remedy}")
     if recorded.get("ranks", 1) > 1:
         raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
     differences = changed_environment(recorded, manifests.environment())
@@ -48,20 +61,21 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
         what = f"the recorded run was interrupted ({recorded['stopped']})"
         log.warning(f"{path}: {what}; this run completes, so outputs differ")
 
-    default_folder = path.removesuffix(".json").removesuffix(".run") + ".rerun"
-    folder = os.path.abspath(default_folder if folder is None else folder)
-    directory = recorded["directory"] if directory is None else directory
+    stem = os.path.dirname(os.path.abspath(path)) if slices else path.removesuffix(".json").removesuffix(".run")
+    folder = os.path.abspath(f"{stem}.rerun" if folder is None else folder)
     paths = {option: recorded["options"].get(option) for option in manifests.OUTPUTS}
     in_folder = lambda file: file not in (None, *STDOUT) and is_file(os.path.join(directory, file))
     redirected = {option: file for option, file in paths.items() if in_folder(file)}
     names = [os.path.basename(file) for file in redirected.values()]
     files = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(redirected, names)}
     targets = {option: os.path.join(folder, file) for option, file in files.items()}
+    if slices:
+        targets["output"] = folder
     for target in targets.values():
         if os.path.lexists(target):
             raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
-    if "output" not in redirected and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
+    if "output" not in targets and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
         options += ["--output", paths["output"] or os.devnull]
     options += ["--threads", str(recorded["threads"])]
     precision = (recorded["options"] | recorded["settings"]).get("precision")
@@ -70,17 +84,21 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     end = argv.index("--") if "--" in argv else len(argv)
     argv = [*argv[:end], *options, *argv[end:]]
 
-    repeated = ctx.obj = {"inputs": recorded["inputs"]}
+    ctx.obj = dict(inputs=recorded["inputs"], manifests=[])
     ctx.meta["argv"] = [name, *argv]
     with in_directory(directory), new_folder(folder):
         training = ctx.parent.command.get_command(ctx.parent, name)  # type: ignore[union-attr]
         with training.make_context(name, argv, parent=ctx) as inner:
             training.invoke(inner)
-    if "manifest" not in repeated:
-        return
     # Keep standard output clean if vectors are written there.
     to_stderr = any(value in STDOUT for value in recorded["options"].values() if isinstance(value, str))
-    identical, lines = compare(recorded, repeated["manifest"])
+    identical, lines = True, []
+    for now in ctx.obj["manifests"]:
+        if slices:
+            file = os.path.basename(now["outputs"][0]["path"]) + manifests.SUFFIX
+            recorded = read(os.path.join(os.path.dirname(path), file))
+        same, report = compare(recorded, now)
+        identical, lines = identical and same, lines + report
     click.echo("\n".join(lines).encode("utf-8", "surrogateescape"), err=to_stderr, nl=bool(lines))
     if identical or recorded.get("stopped"):
         return

@@ -91,9 +91,9 @@ def train(ctx: click.Context, trainer: Any, report: Any) -> Any:
     names, rerun = option_names(ctx), ctx.obj
     options = {name: ctx.params[name] for name in names if name in ctx.params}
     report.note = ctx.meta.get("note")
-    record = Record(ctx.meta["argv"], options, names, rerun and rerun["inputs"])
+    record = Record(ctx.meta["argv"], options, names, rerun and rerun.pop("inputs", None))
     try:
         return trainer.train(report, record)
     finally:
         if rerun and record.last_manifest:
-            rerun["manifest"] = record.last_manifest
+            rerun["manifests"].append(record.last_manifest)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tiedtools.cli.command import Answer, as_cell, command, table
+from tiedtools.cli.command import Answer, command, table
 from tiedtools.cli.options import Finite, integer, json_option, option
 
 if TYPE_CHECKING:
+    from tiedtools.vectors.runs import Runs
     from tiedtools.vectors.vectors import Vectors
 
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
@@ -31,11 +32,8 @@ def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
     """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
     if not rows:
         return ""
-    known = lambda value: None if value != value else value
-    cells = [[*rows[0]], *([as_cell(known(value)) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    lines = ([f"{cell:{'<' if k < left else '>'}{widths[k]}}" for k, cell in enumerate(line)] for line in cells)
-    return "".join("  ".join(line).rstrip() + "\n" for line in lines)
+    known = ({name: None if value != value else value for name, value in row.items()} for row in rows)
+    return table([*rows[0]], known, left, file=False)
 
 
 def run_answers(
@@ -114,14 +112,19 @@ def similarity_answer(
     return Answer(text, {**policy, "results": lines, "differences": differences})
 
 
-def each_run(file: str, reading: dict[str, Any]) -> "tuple[list[Vectors], list[Vectors]]":
-    """Return the Vectors of each run of a file, and of its runs on the whole text; a vector file is one run."""
+def runs_of(path: str, **reading: Any) -> "Runs":
+    """Read a file of runs, or any vectors as a single run."""
     from tiedtools.vectors.runs import Runs, is_runs
     from tiedtools.vectors.vectors import Vectors
 
-    if not is_runs(file):
-        return [Vectors.read(file, **reading)], []
-    runs = Runs.read(file)
+    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path, **reading))
+
+
+def each_run(file: str, reading: dict[str, Any]) -> "tuple[list[Vectors], list[Vectors]]":
+    """Return the Vectors of each run of a file, and of its runs on the whole text; a vector file is one run."""
+    from tiedtools.vectors.vectors import Vectors
+
+    runs = runs_of(file, **reading)
     return [Vectors(*run) for run in runs], [Vectors(*run) for run in runs.on_whole_text]
 
 
@@ -139,15 +142,15 @@ def analogy_answer(
         runs, whole = each_run(file, reading)
         R, runs = len(runs), [*runs, *whole]
         names = [f"{file}:{k + 1}" for k in range(len(runs))]
-        results, _ = evaluate(names[:1], lambda _, runs=runs: runs[0], questions, method, restrict, case)
-        results = [results] + [
+        results = [
             evaluate([name], lambda _, run=run: run, questions, method, restrict, case)[0]
-            for name, run in zip(names[1:], runs[1:])
+            for name, run in zip(names, runs)
         ]
         for each in zip(*([(r["method"], line) for r in result for line in r["sections"]] for result in results)):
             method, line = each[0]
             values = [line["accuracy"] for _, line in each]
             accuracy, low, high, n = estimate(values[:R], values[R:], fisher=False)
+            low, high = max(low, 0.0), min(high, 1.0)
             counts = dict(section=line["section"], questions=line["questions"], runs=n)
             lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, method=method, file=file))
     columns = ["section", "questions", "runs", "accuracy", "low", "high", "method", "file"]
@@ -193,36 +196,34 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     that have all words, or, from 40 runs on, the 2.5 and 97.5 percentiles, moved to this mean. The interval of a
     difference is Welch's.
     """
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.uncertainty import cosine_of, difference, estimate
-    from tiedtools.vectors.neighbors import summands
-    from tiedtools.vectors.runs import Runs
+    from tiedtools.api.runs import Runs
+    from tiedtools.base.errors import TiedtoolsError, UnknownWord
+    from tiedtools.evaluation.uncertainty import difference, estimate
 
     if len(terms) % 2:
         raise click.UsageError(f"give pairs of words, not {len(terms)} words")
-    values, rows = {}, []
+    pairs, rows, values = [*zip(terms[::2], terms[1::2])], [], []
     for path in filter(None, [files, other]):
-        runs = Runs.read(path)
-        index = runs.index
-        for a, b in zip(terms[::2], terms[1::2]):
-            sums = [summands(term, index) for term in (a, b)]
-            if unknown := [word for pairs in sums for word, _ in pairs if word not in index]:
-                raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
-            signed = [[(index[word], sign) for word, sign in pairs] for pairs in sums]
-            values[path, a, b] = cosine_of(runs, *signed), cosine_of(runs.on_whole_text, *signed)
-            mean, low, high, n = estimate(*values[path, a, b])
-            rows.append(dict[str, Any](a=a, b=b, cosine=mean, low=low, high=high, runs=n, file=path))
-    if other:
-        for a, b in zip(terms[::2], terms[1::2]):
-            (one, one_whole), (two, two_whole) = values[files, a, b], values[other, a, b]
-            gap, low, high, n = difference(one, two, one_whole, two_whole)
-            rows.append(dict(a=a, b=b, cosine=gap, low=low, high=high, runs=n, file=f"difference ({other} - {files})"))
+        runs = Runs.load(path)
+        try:
+            of_file = [runs.cosines(a, b) for a, b in pairs]
+        except UnknownWord as error:
+            raise TiedtoolsError(f"{path}: {error}") from None
+        values.append(of_file)
+        rows += [(*pair, estimate(*of_pair), path) for pair, of_pair in zip(pairs, of_file)]
+    for pair, (one, one_whole), (two, two_whole) in zip(pairs, *values) if other else ():
+        gap = difference(one, two, one_whole, two_whole)
+        rows.append((*pair, gap, f"difference ({other} - {files})"))
+    results = [
+        dict(a=a, b=b, cosine=value.mean, low=value.low, high=value.high, runs=value.n, file=file)
+        for a, b, value, file in rows
+    ]
     lines = [
-        {"a": row["a"], "b": row["b"], "cosine": brief(row["cosine"]), "95% interval": span(row["low"], row["high"]),
-         "runs": row["runs"], **({"file": row["file"]} if other else {})}
-        for row in rows
+        {"a": a, "b": b, "cosine": brief(value.mean), "95% interval": span(value.low, value.high), "runs": value.n,
+         **({"file": file} if other else {})}
+        for a, b, value, file in rows
     ]  # fmt: skip
-    return Answer(aligned(lines, 2), {"cosines": rows})
+    return Answer(aligned(lines, 2), {"cosines": results})
 
 
 @command("stability", "Measure how stable the neighbors of words are over training runs.", reads="path")

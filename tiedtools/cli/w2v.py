@@ -133,6 +133,7 @@ def train_time_slices(ctx: click.Context, settings: dict[str, Any], several: dic
         raise click.UsageError(f"{wrong[0]} does not apply to --slices")
     if (folder := ctx.params["output"]) in (None, "-"):
         raise click.UsageError("--slices needs --output FOLDER")
-    others = several | {"no_memory_check": ctx.params["no_memory_check"]}
+    write = {name: value for name, value in files_of(ctx).items() if name == "write"}
+    others = several | write | {"no_memory_check": ctx.params["no_memory_check"]}
     run = lambda trainer: train(ctx, trainer, Report(ctx.params["debug"]))
     train_slices(settings, texts_of(ctx), folder, run, **others)

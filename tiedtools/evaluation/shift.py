@@ -4,52 +4,69 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import median_filter
+from scipy.stats import false_discovery_control
 
-from tiedtools.evaluation.uncertainty import Estimate, estimate, neighbors
+from tiedtools.evaluation.uncertainty import estimate, neighbors
 from tiedtools.vectors.alignment import aligned_cosines, common
-from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
 
+SIMILAR = 101  # words of similar counts whose median change is expected
 
-def run_cosines(one: Runs, two: Runs, rows: np.ndarray, other_rows: np.ndarray, pairs: Any) -> np.ndarray:
-    """Return the aligned cosines of words in pairs (run of `one`, run of `two`), float64 [pairs, words]."""
+
+def run_cosines(
+    one: Runs, two: Runs, rows: np.ndarray, other_rows: np.ndarray, pairs: Any = None, align: bool = True
+) -> np.ndarray:
+    """Return the cosines of words in pairs (run of `one`, run of `two`), float64 [pairs, words].
+
+    pairs  default: the runs of equal numbers        align  whether to align the vectors of each pair first
+    """
     found = []
-    for k, m in pairs:
+    for k, m in zip(range(len(one)), range(len(two))) if pairs is None else pairs:
         present = (one.present[k][rows] > 0) & (two.present[m][other_rows] > 0)
-        found.append(aligned_cosines(one.matrix[k][rows], two.matrix[m][other_rows], present))
-    return np.array(found)
+        found.append(aligned_cosines(one.matrix[k][rows], two.matrix[m][other_rows], present, align))
+    return np.array(found).reshape(-1, len(rows))
 
 
-def changes(one: Runs, two: Runs) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     """Return the change of each common word between two files of runs, and the words of only one of them.
 
-    A change is 1 - the cosine of a word's two vectors after alignment of run k of one file with run k of the other.
-    Each dict has word, count, count_other; change, low, high (see `estimate`); and expected: the mean change between
-    two runs of one file, over both files: the change to expect between two texts that are samples of the same language,
-    if a resample adds the same noise to a vector as a new sample does.
+    align  whether to align run k of one file with run k of the other; slices share a space without it
+
+    A change is 1 - the cosine of a word's two vectors. Each dict has word, count, count_other; change, low, high (see
+    `estimate`); and expected, the change to expect from a word whose use did not change: with `align` and several runs,
+    the mean change between two runs of one file, over both files, if a resample adds the same noise to a vector as a
+    new sample does; otherwise the median change of the SIMILAR words nearest in count.
     """
     words, rows, other_rows = common(one.words, two.words)
-    pairs = [(k, k) for k in range(min(len(one), len(two)))]
-    between = run_cosines(one, two, rows, other_rows, pairs)
-    wholes = one.on_whole_text, two.on_whole_text
-    pairs = [(k, k) for k in range(min(map(len, wholes)))]
-    whole = run_cosines(*wholes, rows, other_rows, pairs) if pairs else np.empty((0, len(words)))
-    expected = np.zeros(len(words))
-    for runs, own in (one, rows), (two, other_rows):
-        if len(runs) < 2:
-            expected[:] = np.nan
-            break
-        pairs = [(k, (k + 1) % len(runs)) for k in range(len(runs) if len(runs) > 2 else 1)]
-        expected += (1 - mean_known(run_cosines(runs, runs, own, own, pairs))) / 2
-    lines = []
-    for word, row, other, values, center, without in zip(words, rows, other_rows, between.T, whole.T, expected):
-        similar = estimate(values, center)
-        change = Estimate(1 - similar.mean, 1 - similar.high, 1 - similar.low, similar.n)
-        counts = dict(word=word, count=int(one.counts[row]), count_other=int(two.counts[other]))
-        lines.append(counts | dict(change=change.mean, low=change.low, high=change.high, expected=float(without)))
-    index, other_index = set(one.words), set(two.words)
-    only = [word for word in one.words if word not in other_index]
-    return lines, only, [word for word in two.words if word not in index]
+    between = run_cosines(one, two, rows, other_rows, align=align)
+    whole = run_cosines(one.on_whole_text, two.on_whole_text, rows, other_rows, align=align)
+    similar = [estimate(*values) for values in zip(between.T, whole.T)]
+    change = 1 - np.array([value.mean for value in similar])
+    counts, other_counts = one.counts[rows], two.counts[other_rows]
+    if align and min(len(one), len(two)) > 1:
+        expected = np.zeros(len(words))
+        for runs, own in (one, rows), (two, other_rows):
+            pairs = [(k, (k + 1) % len(runs)) for k in range(len(runs) if len(runs) > 2 else 1)]
+            expected += (1 - np.ma.masked_invalid(run_cosines(runs, runs, own, own, pairs)).mean(0).filled(np.nan)) / 2
+    else:
+        expected = np.full(len(words), np.nan)
+        order = np.argsort(-(counts + other_counts), kind="stable")
+        order = order[~np.isnan(change[order])]
+        expected[order] = median_filter(change[order], SIMILAR)
+    lines = [
+        dict(word=word, count=int(count), count_other=int(other), change=float(value), low=1 - high, high=1 - low,
+             expected=float(usual))
+        for word, count, other, value, (_, low, high, _), usual
+        in zip(words, counts, other_counts, change, similar, expected)
+        if value == value
+    ]  # fmt: skip
+    seen, other_seen = ([runs.words[row] for row in np.flatnonzero(runs.present.any(0))] for runs in (one, two))
+    only, other_only = (
+        [word for word in words if word not in others]
+        for words, others in ((seen, set(other_seen)), (other_seen, set(seen)))
+    )
+    return lines, only, other_only
 
 
 def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[dict[str, Any]]:
@@ -65,38 +82,16 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
             row = runs.index.get(word)
             if row is None or not runs.present[:, row].any():
                 continue
-            units = [unit(np.asarray(matrix[[row]], np.float32))[0] for matrix in runs.matrix]
-            first = units if first is None else first
-            values = [a @ b if seen else np.nan for a, b, seen in zip(first, units, runs.present[:, row])]
-            similar = estimate(values)
+            first = first or (runs, row)
+            each, whole = (
+                run_cosines(a, b, np.array([first[1]]), np.array([row]), align=False)[:, 0]
+                for a, b in ((first[0], runs), (first[0].on_whole_text, runs.on_whole_text))
+            )
+            similar = estimate(each, whole)
             near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
-            place = dict(word=word, slice=name, count=int(runs.present[:, row].mean()))
+            place = dict(word=word, slice=name, count=int(runs.counts[row]))
             lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))
     return lines
-
-
-def slice_changes(one: Runs, two: Runs) -> list[dict[str, Any]]:
-    """Return the change of each common word between two slices, in one space: word, counts, change, low, high."""
-    _, rows, other_rows = common(one.words, two.words)
-    lines = []
-    values = np.full((min(len(one), len(two)), len(rows)), np.nan)
-    for k in range(len(values)):
-        seen = (one.present[k][rows] > 0) & (two.present[k][other_rows] > 0)
-        sides = [unit(np.asarray(m, np.float32)) for m in (one.matrix[k][rows[seen]], two.matrix[k][other_rows[seen]])]
-        values[k, seen] = (sides[0] * sides[1]).sum(1)
-    for row, other, cosines in zip(rows, other_rows, values.T):
-        if not np.isnan(cosines).all():
-            similar = estimate(cosines)
-            counts = dict(count=int(one.present[:, row].mean()), count_other=int(two.present[:, other].mean()))
-            change = dict(change=1 - similar.mean, low=1 - similar.high, high=1 - similar.low)
-            lines.append(dict(word=one.words[row], **counts, **change))
-    return lines
-
-
-def mean_known(values: np.ndarray) -> np.ndarray:
-    """Return the mean over axis 0 without NaN; NaN where all are."""
-    known = ~np.isnan(values)
-    return np.where(known, values, 0).sum(0) / np.where(known.any(0), known.sum(0), np.nan)
 
 
 def permutation_p(observed: np.ndarray, permuted: np.ndarray) -> np.ndarray:
@@ -106,16 +101,6 @@ def permutation_p(observed: np.ndarray, permuted: np.ndarray) -> np.ndarray:
     """
     reached = ~(permuted < observed - 1e-12)
     return np.where(np.isnan(observed), np.nan, (1 + reached.sum(0)) / (1 + len(permuted)))
-
-
-def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Return the p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995); NaN stays NaN."""
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    q = np.full(len(p), np.nan)
-    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)
-    return q
 
 
 def permutation_changes(runs: Runs) -> tuple[list[dict[str, Any]], list[str], list[str]]:
@@ -139,6 +124,6 @@ def permutation_changes(runs: Runs) -> tuple[list[dict[str, Any]], list[str], li
 
 
 def adjusted(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return dicts of `permutation_changes` with q, their p-values adjusted for the number of words."""
-    q = benjamini_hochberg(np.array([line["p"] for line in lines]))
+    """Return dicts of `permutation_changes` with q, p adjusted for their number (Benjamini and Hochberg 1995)."""
+    q = false_discovery_control([line["p"] for line in lines]) if lines else ()
     return [{**line, "q": float(value)} for line, value in zip(lines, q)]

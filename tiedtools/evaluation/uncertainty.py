@@ -187,17 +187,11 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
         measured |= dict(zip(rows.tolist(), shares.tolist()))
         spread = estimate(shares)
         error = float(np.nanstd(shares, ddof=1) / np.sqrt(spread.n)) if spread.n > 1 else np.nan
-        lines.append(
-            dict(
-                ranks=f"{first:,} to {first + len(band) - 1:,}",
-                words=len(rows),
-                least_count=int(runs.counts[band].min()),
-                runs_with_word=float((runs.present[:, rows] > 0).sum(0).mean()),
-                shared=spread.mean,
-                low=spread.mean - similarity.Z * error,
-                high=spread.mean + similarity.Z * error,
-            )
-        )
+        low, high = spread.mean - similarity.Z * error, spread.mean + similarity.Z * error
+        counts = dict[str, float](words=len(rows), least_count=int(runs.counts[band].min()))
+        counts["runs_with_word"] = float((runs.present[:, rows] > 0).sum(0).mean())
+        ranks = f"{first:,} to {first + len(band) - 1:,}"
+        lines.append(dict(ranks=ranks, **counts, shared=spread.mean, low=low, high=high))
     return lines, measured
 
 

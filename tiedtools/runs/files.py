@@ -225,10 +225,13 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             self.backups[target] = os.path.relpath(suffixed(target, "finished"))
             move(target, self.backups[target])
 
-    def explain(self, stop: KeyboardInterrupt | Diverged, reached: str) -> KeyboardInterrupt | Diverged:
+    def explain(
+        self, stop: KeyboardInterrupt | Diverged, reached: str, again: str = ""
+    ) -> KeyboardInterrupt | Diverged:
         """Return the KeyboardInterrupt or Diverged `stop` with a message about the outputs.
 
         reached  progress of the run, in words
+        again    advice on continuing an interrupted run, after a semicolon
         """
         done = self.done
         written = [done[name] for name in self.results if name in done]
@@ -236,7 +239,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         if isinstance(stop, Diverged):
             return Diverged(f"{stop}; {summary if written else 'no output was changed'}")
         backups = f"; kept the finished {', '.join(self.backups.values())}" if self.backups else ""
-        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], f"interrupted {reached}; {summary}{backups}")
+        message = f"interrupted {reached}; {summary}{backups}{again}"
+        return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], message)
 
     def __exit__(self, *error: Any) -> None:
         try:

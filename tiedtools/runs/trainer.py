@@ -198,7 +198,10 @@ class Trainer(abc.ABC):
                 model = self.run(EpochLog(files.log, progress or Progress()), resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
-                raise files.explain(stop, self.reached) from None
+                kept = paths.checkpoint and os.path.exists(paths.checkpoint)
+                how = "run again" if paths.resume else "run again with `resume`"
+                again = f"; {how} to continue from {paths.checkpoint}" if kept else ""
+                raise files.explain(stop, self.reached, again) from None
         return model
 
     def run(self, progress: EpochLog, resume: bool) -> Any:

@@ -33,6 +33,11 @@ class EncodedText:
     tokens_read: int
     counts: np.ndarray | None = None
 
+    @property
+    def occurrences(self) -> np.ndarray:
+        """Occurrences of each word in this text, int64 [V]."""
+        return self.vocab.counts if self.counts is None else self.counts
+
     def read(self, start: int, out: np.ndarray) -> np.ndarray:
         """Fill `out` (int32 [n]) with IDs starting at `start`; return the filled part, shorter at the end of the text.
 
@@ -169,17 +174,6 @@ class Marks:
         bounds = np.unique(np.concatenate([[0], starts, [ids.size]]))
         words = np.append(0, np.cumsum(ids != 0))[bounds]
         return np.concatenate([[0], bounds[1:-1][np.diff(words)[1:] > 0], [ids.size]]).astype(np.int64)
-
-
-def draw(way: str, documents: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the documents of one run in order, int64: the settings of Antoniak and Mimno 2018, section 4.
-
-    way  "documents": as many as there are, drawn with replacement (bootstrap); "shuffle": each once, in random order;
-         "none": each once, in order
-    """
-    if way == "documents":
-        return rng.integers(documents, size=documents)
-    return rng.permutation(documents) if way == "shuffle" else np.arange(documents)
 
 
 def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> EncodedText:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 
+Self = TypeVar("Self", bound="Runs")
 Matrix = np.ndarray[Any, Any]
 KIND = "runs"  # `kind` in the header of a file
 
@@ -67,7 +68,7 @@ class Runs:
         modelfile.save(file, KIND, self.training, self.words, arrays)
 
     @classmethod
-    def read(cls, path: str) -> "Runs":
+    def read(cls: type[Self], path: str) -> Self:
         """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
         header, arrays = modelfile.read(path, {"header", "words", "present", "counts"}, KIND)
         if header.get("kind") != KIND:

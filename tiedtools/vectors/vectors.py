@@ -229,7 +229,9 @@ class Vectors(GensimNames):
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
 
     @classmethod
-    def read(cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool = False) -> "Vectors":
+    def read(
+        cls, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool | None = False
+    ) -> "Vectors":
         """Read vectors from `path`; `-` is standard input, and .gz .bz2 .xz .zst are decompressed.
 
         "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, "MODEL:sum"
@@ -240,7 +242,7 @@ class Vectors(GensimNames):
                 in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
         skip_bad  skip lines and rows that cannot be read, and log their number and the first; a contradiction of the
-                header is logged, too
+                header is logged, too. None: do not, and do not suggest it in messages
 
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """

@@ -29,7 +29,7 @@ def read_source(path: str) -> Source:
         if model.config.hs:
             raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
         return Source(path, model.vocab, model.arrays, {name: getattr(model.config, name) for name in KEPT})
-    vectors = Vectors.read(path)
+    vectors = Vectors.read(path, skip_bad=None)
     rows = [row for row in sorted(vectors.index.values()) if vectors.words[row] != END]
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)

@@ -19,8 +19,7 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
-from tiedtools.text.encoding import EncodedText, draw, rearranged
-from tiedtools.text.vocab import Vocab
+from tiedtools.text.encoding import EncodedText, rearranged
 from tiedtools.training import hogwild
 from tiedtools.vectors.alignment import rotation
 from tiedtools.vectors.norms import unit
@@ -43,7 +42,8 @@ class TrainedRuns(Runs):
     settings: dict[str, Any] | None = None  # of texts and training, beside the Config
     reference: np.ndarray | None = None  # vectors to which those of each run are aligned, float32 [V, E]
 
-    def __init__(self, vocab: Vocab, config: Config, resampling: Any, which: str) -> None:
+    def __init__(self, text: EncodedText, config: Config, resampling: Any, which: str) -> None:
+        vocab = text.vocab
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
         W = self.W = min(WHOLE, R) if resampling.resample == "documents" and R > 1 else 0
         temporary = tempfile.TemporaryFile(prefix="tiedtools-")
@@ -51,7 +51,7 @@ class TrainedRuns(Runs):
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
         counts = np.zeros((W + R, V), np.int64)
-        super().__init__(vocab.words, every[W:], counts[W:], vocab.counts, training | dict(seeds=seeds), every[:W])
+        super().__init__(vocab.words, every[W:], counts[W:], text.occurrences, training | dict(seeds=seeds), every[:W])
         self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
         self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
@@ -69,8 +69,7 @@ class TrainedRuns(Runs):
 
     def record(self, run: int, model: Word2Vec, text: EncodedText) -> None:
         """Store the vectors of a run, counted from 0, from its Word2Vec and the text it was trained on."""
-        vectors, counts = model.vectors(self.which).matrix, model.vocab.counts
-        counts = counts if text.counts is None else text.counts
+        vectors, counts = model.vectors(self.which).matrix, text.occurrences
         if self.reference is not None:
             seen = counts > 0
             vectors = vectors @ rotation(unit(self.reference[seen]), unit(vectors[seen])).astype(np.float32)
@@ -169,11 +168,12 @@ class ManyRuns(Session):
             model.record(k, session.model, text)
 
     def order(self, k: int) -> np.ndarray | None:
-        """Return the documents of run k, counted from 0, in order; None: the text as it is."""
+        """Return the documents of run k, counted from 0, in order; None: the text as it is. See config.Resampling."""
         model, way, documents = self.model, self.model.resampling.resample, len(self.bounds) - 1
         if way == "none" or k < model.W:
             return None
-        return draw(way, documents, np.random.default_rng([model.config.seed, k - model.W]))
+        rng = np.random.default_rng([model.config.seed, k - model.W])
+        return rng.permutation(documents) if way == "shuffle" else rng.integers(documents, size=documents)
 
     def ask_to_stop(self) -> None:
         self.stopping = True
@@ -189,7 +189,8 @@ class ManyRuns(Session):
 
     def report(self) -> None:
         """Report progress, and the figures of runs that have finished since the last report."""
-        under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done] or self.runs
+        under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done]
+        under_way = under_way or [run for run in self.runs if run.done] or self.runs
         loss, lr = (float(np.mean([getattr(run, name) for run in under_way])) for name in ("loss", "lr"))
         self.progress.update(round(sum(run.done for run in self.runs)), loss, lr)
         reported = {figures["run"] for figures in self.history}
@@ -205,7 +206,7 @@ class ManyRuns(Session):
 
     @property
     def figures(self) -> dict[str, Any]:
-        return dict(runs=self.done, documents=len(self.bounds) - 1)
+        return dict(runs=self.done, documents=len(self.bounds) - 1, seeds=self.model.training["seeds"])
 
     @property
     def standing(self) -> str:

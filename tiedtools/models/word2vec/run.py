@@ -51,7 +51,7 @@ class Run(Session):
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
         self.words, self.total = text.size, config.epochs * text.size
-        counts = model.vocab.counts if text.counts is None else text.counts
+        counts = text.occurrences
         self.thresholds = subsampling_thresholds(counts, config.sample)
         no_noise = np.zeros((0, 2), np.uint32)
         self.noise = noise_table(counts, config.ns_exponent) if config.negative else no_noise

@@ -120,7 +120,7 @@ class Word2VecTrainer(Trainer):
 
     def make(self, text: EncodedText) -> Any:
         if self.resampling.runs:
-            model = TrainedRuns(text.vocab, self.config, self.resampling, self.files.write)
+            model = TrainedRuns(text, self.config, self.resampling, self.files.write)
             if self.align:
                 model.reference = self.prepared(super().make(text)).vectors(self.files.write).matrix
             return model
