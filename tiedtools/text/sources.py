@@ -169,8 +169,9 @@ def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
 def numbered_lines(path: Any, most: float | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
-    Raises TiedtoolsError with file and line for bytes that are not text, and for a file of more than `most` bytes (None:
-    LARGEST_LIST).
+    most  maximum size in bytes; None: LARGEST_LIST
+
+    Raises TiedtoolsError with file and line for bytes that are not text, and for a larger file.
     """
     size, most = 0, LARGEST_LIST if most is None else most
     with open_source(str(path)) as file:
