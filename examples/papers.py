@@ -186,7 +186,7 @@ def main(table, row, epochs, seeds, folder, written, text, options):
     path = written / f"{table}.json"
     source = written if path.exists() else results.FOLDER
     if not (source / path.name).exists():
-        names = " ".join(sorted(each.stem for each in source.glob("*-*.json")))
+        names = " ".join(sorted(each.stem for each in source.glob("*-*.json") if each.stem != "speed-history"))
         raise click.UsageError(f"{table}: not among {names}")
     data = results.load(table, source)
     rows = {each["row"]: each for each in data.get("rows", [])}

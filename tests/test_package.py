@@ -2,6 +2,7 @@
 
 import configparser
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from common import ROOT
 from tiedtools.base.version import __version__
 
 FOLDERS = ".ci", "bin", "docs", "examples", "requirements", "tests", "tiedtools"
-FILES = "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg"
+FILES = "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "SECURITY.md"
+FILES += "pyproject.toml", "setup.cfg"
 MADE = {"__pycache__", "_build"}  # folders that no archive holds
 
 pytest.importorskip("setuptools", "70.1")
@@ -65,7 +67,7 @@ def test_wheel_metadata(built):
     assert (metadata["Name"], metadata["Version"]) == ("tiedtools", __version__)
     assert metadata["Requires-Python"] == ">=3.10" and metadata.get_payload() == (ROOT / "README.md").read_text()
     needed = {line.replace(" ", "") for line in metadata.get_all("Requires-Dist")}
-    assert {"click>=8.1", "numba<0.69,>=0.60", "numpy>=1.26"} <= needed
+    assert {"click>=8.1", "numba<0.69,>=0.63", "numpy>=1.26"} <= needed
     assert "tiedtools = tiedtools.__main__:main" in built[1].read(f"{about}/entry_points.txt").decode()
     assert "Tag: py3-none-any" in built[1].read(f"{about}/WHEEL").decode()
     assert any(name.startswith(about) and name.endswith("/LICENSE") for name in built[1].namelist())
@@ -101,6 +103,21 @@ def test_lowest_versions_match_setup_cfg():
     bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])? >=([\d.]+)", wanted, re.M))
     assert bounds.keys() == lowest.keys()
     assert all(f"{lowest[name]}.".startswith(f"{bound}.") for name, bound in bounds.items())
+    recipe = ROOT / "conda/recipe.yaml"  # not in the sdist
+    needed = config["options"]["install_requires"].replace(", ", ",").strip().splitlines()
+    assert not recipe.exists() or all(f"\n    - {line}\n" in recipe.read_text() for line in needed)
+
+
+@pytest.mark.skipif(not (ROOT / "conda").is_dir(), reason="needs a checkout")
+def test_a_release_sets_the_version_everywhere(tmp_path):
+    release = runpy.run_path(str(ROOT / "bin/release"))
+    for name in release["LINES"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "CHANGELOG.md").write_text("## [0.2] - unreleased\n\n- New.\n\n## [0.1] - 2026-11-22\n\n- Old.\n")
+    release["prepare"](tmp_path, "9.9.9", "2030-01-02")
+    assert all("9.9.9" in (tmp_path / name).read_text() for name in release["LINES"])
+    assert release["notes"](tmp_path, "9.9.9") == "- New.\n"
 
 
 def test_the_citation_is_of_the_last_release_and_the_version_is_the_changelogs():

@@ -14,7 +14,7 @@ from common import ROOT
 from tiedtools.cli import COMMANDS, cli
 
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *sorted(DOCS.glob("*.md"))]
 PACKAGE = ROOT / "tiedtools"
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="needs a checkout")

@@ -24,7 +24,7 @@ def module(path):
 
 
 results = module(DOCS / "results.py") if FILES else None
-TABLES = {path.stem: results.load(path.stem) for path in FILES if path.stem != "index"}
+TABLES = {path.stem: results.load(path.stem) for path in FILES if path.stem not in ("index", "speed-history")}
 
 
 def test_the_page_is_made_from_the_files_and_short():

@@ -88,6 +88,16 @@ def test_only_the_command_line_prints():
     assert offenders == []
 
 
+def test_no_file_is_unpickled():
+    """Pickles run code: only the tokenizer's processes exchange them, with their parent."""
+    unsafe = {"dill", "joblib", "marshal", "pickle", "shelve", "torch"}
+    names = {
+        path.name: set(".".join(n for node in nodes_of(path) for n in imported(node)).split(".")) for path in FILES
+    }
+    assert [file for file, used in names.items() if unsafe & used] == ["tokenizer.py"]
+    assert not any("allow_pickle" in path.read_text() for path in FILES)
+
+
 def test_every_folder_has_a_level():
     folders = {".".join(path.relative_to(PACKAGE).parent.parts) for path in PACKAGE.rglob("__init__.py")} - {""}
     assert folders | {"__main__"} == set(FOLDERS)

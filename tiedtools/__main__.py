@@ -7,7 +7,7 @@ import sys
 from tiedtools.base import interrupts
 
 
-def main():
+def main() -> None:
     # A stream closed by the shell is None here, and the next file opened would reuse its descriptor.
     if sys.stdin is None:
         sys.stdin = open(os.devnull)

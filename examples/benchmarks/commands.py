@@ -6,6 +6,7 @@ import os
 
 import click
 
+from benchmarks.history import history
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.cli.options import Finite, choice, flag, json_option, option, together
@@ -131,6 +132,9 @@ def cli():
     processor.check()
     processor.choose_processor()
     show_messages()
+
+
+cli.add_command(history)
 
 
 @cli.command(hidden=True)

@@ -243,6 +243,8 @@ def test_default(user, monkeypatch, value):
 def test_numba_cache_dir_comes_first(user, monkeypatch):
     monkeypatch.setattr(cachefolder.numba.config, "CACHE_DIR", str(user / "numba"))
     assert find().parent == user / "numba" / "tiedtools" and not (user / "cache").exists()
+    (user / "numba" / "tiedtools").chmod(0o755)
+    assert find().parent == user / "cache" / "tiedtools" / "kernels"
 
 
 def test_the_temporary_folder_replaces_a_cache_that_cannot_be_written(user):
@@ -261,8 +263,8 @@ def test_a_user_without_a_home_folder(user, monkeypatch):
     assert find().parent.parent == user / "temporary"
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o720])
-def test_a_folder_that_others_can_write_to_is_not_used(user, mode):
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o750, 0o701])
+def test_a_folder_that_others_can_open_is_not_used(user, mode):
     parent = find().parent
     parent.chmod(mode)
     assert find().parent.parent == user / "temporary"

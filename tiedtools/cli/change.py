@@ -40,7 +40,7 @@ SHIFT = {
 @json_option("Print one JSON object instead of a table.")
 @click.pass_context
 def shift(
-    ctx: click.Context, a: str, others: tuple[str, ...], top: int, permutations: int | None, **options: Any
+    ctx: click.Context, /, a: str, others: tuple[str, ...], top: int, permutations: int | None, **options: Any
 ) -> Answer:
     """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
 

@@ -103,7 +103,7 @@ NMT_KINDS = TranslationConfig, Training, Shorthands, BitextReading
 @texts_argument
 @sections(LM_LAYOUT, *LM_KINDS, **LM_CHANGED)
 @click.pass_context
-def lm(ctx: click.Context, **options: Any) -> None:
+def lm(ctx: click.Context, /, **options: Any) -> None:
     """Train a recurrent language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
 
     `tiedtools lstm` is `tiedtools lm --cell lstm`: see there for texts, outputs, and resuming. Models of all cells are
@@ -116,7 +116,7 @@ def lm(ctx: click.Context, **options: Any) -> None:
 @texts_argument
 @sections(LM_LAYOUT, *LM_KINDS, omit=CELL, **LM_CHANGED)
 @click.pass_context
-def lstm(ctx: click.Context, **options: Any) -> None:
+def lstm(ctx: click.Context, /, **options: Any) -> None:
     """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
@@ -150,7 +150,7 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
 @sections(NMT_LAYOUT, *NMT_KINDS, omit="save_vocab", defaults=NMT_DEFAULTS, **NMT_CHANGED)
 @click.pass_context
 def nmt(
-    ctx: click.Context, debug: int, source: tuple[str, ...], target: tuple[str, ...], valid_source: tuple[str, ...],
+    ctx: click.Context, /, debug: int, source: tuple[str, ...], target: tuple[str, ...], valid_source: tuple[str, ...],
     valid_target: tuple[str, ...], no_memory_check: bool, **options: Any
 ) -> None:  # fmt: skip
     """Train an attention model that translates --source into --target, with untied or tied embeddings.

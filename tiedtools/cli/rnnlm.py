@@ -73,7 +73,7 @@ class RnnlmCommand(SectionedCommand):
 @texts_argument
 @sections(LAYOUT, RnnlmConfig, Training, LmReading, defaults=DEFAULTS, **CHANGED)
 @click.pass_context
-def command(ctx: click.Context, **options: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Train Mikolov's class-based RNN language model on TEXT, and write its word vectors.
 
     With --doc-dim, the model has Rei's document vector. TEXT has one sentence per line, with words separated by

@@ -81,7 +81,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
 )
 @click.pass_context
 def phrases(
-    ctx: click.Context, texts: list[str], load: str | None, save: str | None, debug: int, errors: str,
+    ctx: click.Context, /, texts: list[str], load: str | None, save: str | None, debug: int, errors: str,
     tokenize: str | None, field: str | None, **_: Any
 ) -> Answer:  # fmt: skip
     """Learn the phrases of TEXT, and write TEXT with the words of each phrase joined, such as new_york.

@@ -67,7 +67,7 @@ CHANGED = dict(
 @texts_argument
 @sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
-def command(ctx: click.Context, **options: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
 
     TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`

@@ -170,7 +170,8 @@ class Process:
             [sys.executable, "-c", f"from {__name__} import serve; serve()", str(rules)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            # PYTHONSAFEPATH: import no module from the current folder, which may hold files of others.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"},
             start_new_session=True,
         )
 

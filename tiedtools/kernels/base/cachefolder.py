@@ -44,27 +44,27 @@ def changed():
 
 
 def parents():
-    """Yield folders in which folder() may create its folder, in order of preference, each with whether it is private.
+    """Yield folders in which folder() may create its folder, in order of preference.
 
     They are never in the package's folder: files that pip did not install survive `pip uninstall`.
     """
-    if numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR, which users may share
-        yield Path(numba.config.CACHE_DIR, "tiedtools"), False
+    if numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR
+        yield Path(numba.config.CACHE_DIR, "tiedtools")
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     cache = chosen if os.path.isabs(chosen) else os.path.expanduser("~/.cache")
     if os.path.isabs(cache):  # false if the user has no home folder
-        yield Path(cache, "tiedtools", "kernels"), True
+        yield Path(cache, "tiedtools", "kernels")
     with contextlib.suppress(OSError):  # no temporary folder is writable
-        yield Path(tempfile.gettempdir(), f"tiedtools-kernels-{os.getuid()}"), True
+        yield Path(tempfile.gettempdir(), f"tiedtools-kernels-{os.getuid()}")
 
 
 @functools.cache
 def folder():
     """Return the folder for compiled kernels, created if it does not exist; None if no location is usable."""
-    for parent, private in parents():
+    for parent in parents():
         with contextlib.suppress(OSError):
-            parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
-            if private and not is_private(parent):
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_private(parent):
                 continue
             path = parent / digest()
             new = not path.exists()
@@ -78,9 +78,9 @@ def folder():
 
 
 def is_private(path):
-    """Return whether a folder belongs to this user and only they can write to it: loading a kernel runs its code."""
+    """Return whether a folder belongs to this user and is closed to others: Numba unpickles what it loads from it."""
     status = path.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 def prune(parent):

@@ -15,7 +15,7 @@ class Provide(NamedTuple):
 
     module: str
     name: str
-    kinds: tuple
+    kinds: tuple[object, ...]
 
     @property
     def symbol(self):
