@@ -33,7 +33,7 @@ from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
 from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
 from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
-from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
+from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate, size_of
 
 REPEATS = 4
 # Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
@@ -79,7 +79,7 @@ def train(
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
-        counter, more = windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter)
+        counter, more = windows(near, far, counts, centers, neighbors, cursor, text, n, rules, stores.sizes, counter)
         batches += 1
         if more:
             # Gather the rows, and compute hidden: the band of weights times the rows around for CBOW.
@@ -144,6 +144,7 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
+                level(near, neighbors, strips, stores.sizes)
                 combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
                 scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
@@ -241,10 +242,10 @@ def draw(words, noise, counter):
 
 
 @jit
-def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, counter):
+def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, sizes, counter):
     """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
 
-    Rows without context words have weights 0; rows beyond the text also have word 0.
+    Rows without context words have weights 0; rows beyond the text also have word 0. Only CBOW has sizes.
     """
     tokens, begins, ends = text
     window, radii, negative, cbow, mean, _, skip_input, _, _ = rules
@@ -273,8 +274,8 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
                 low, high = max(begins[p], p - radius), min(ends[p], p + radius + 1)
                 for q in range(low, high):
                     if q != p and not (skip_input and tokens[q] == word):
-                        near[b, q - start + window] = 1
-                        count += 1
+                        near[b, q - start + window] = size_of(sizes, tokens[q])
+                        count += size_of(sizes, tokens[q])
                 if cbow and mean and count:
                     for q in range(low, high):
                         near[b, q - start + window] /= count
@@ -288,6 +289,16 @@ def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, count
             p = start - window + j
             neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
     return counter, active
+
+
+@jit
+def level(near, neighbors, strips, sizes):
+    """Divide the weights of words in means by their sizes, if any: each row of each word gets the same gradient."""
+    if sizes is not None:
+        run, span = near.shape[0] // strips, near.shape[1]
+        for b in range(near.shape[0]):
+            for j in range(span):
+                near[b, j] /= sizes[neighbors[b // run * span + j]]
 
 
 @jit

@@ -14,13 +14,14 @@ from tiedtools.files import modelfile
 from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import aligned, imagining
 from tiedtools.kernels.base.features import FAST_BFLOAT16
-from tiedtools.models.word2vec import tables, workspaces
+from tiedtools.models.word2vec import pieces, tables, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.run import Run
 from tiedtools.runs.progress import Listener
 from tiedtools.runs.trainer import refuse_twice
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.ngrams import Composed, Ngrams
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
@@ -44,6 +45,17 @@ def resolved(config: Config) -> Config:
     return config if config.precision else dataclasses.replace(config, precision=fast)
 
 
+def ngrams_of(vocab: Vocab, config: Config) -> Ngrams | None:
+    """Return the n-grams of a vocabulary, which keeps the last; None without `subwords`."""
+    if not config.subwords:
+        return None
+    settings = config.min_n, config.max_n, config.buckets
+    if vocab.subwords is None or vocab.subwords.settings != settings:
+        vocab.subwords = Ngrams(vocab.words, *settings)
+    ngrams: Ngrams = vocab.subwords
+    return ngrams
+
+
 class Word2Vec(modelfile.Stored):
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
@@ -51,6 +63,8 @@ class Word2Vec(modelfile.Stored):
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise V rows of words if there is negative
              sampling, then V - 1 rows of inner nodes of the Huffman tree if there is hierarchical softmax
     proj     float32 [m, m], L of tied+L, between h and the output rows; [0, 0] in other models
+    ngrams   the rows of words and their n-grams, an Ngrams, with `subwords`; else None. Then emb_in, and emb_out if it
+             is tied, have a row per word and per bucket of n-grams that occurs
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
@@ -59,13 +73,15 @@ class Word2Vec(modelfile.Stored):
     KERNELS = 35
     frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
     continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
+    sizes = None  # see w2vtypes.Matrices
 
     def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
         config = resolved(config)
         self.vocab, self.config = vocab, config
         V, m = len(vocab), config.size
-        emb_in = aligned(V, m)
+        self.ngrams = ngrams_of(vocab, config)
+        emb_in = aligned(len(self.ngrams or vocab), m)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
         proj = aligned(emb_in.shape[1], m) if config.tying == "linear" else np.zeros((0, 0), np.float32)
@@ -94,7 +110,7 @@ class Word2Vec(modelfile.Stored):
     def memory(cls, vocab: Vocab, config: Config) -> int:
         """Return the bytes needed for a model and its training."""
         with imagining() as sizes:
-            workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
+            pieces.threads_of(cls(vocab, config, drawn=False), longest=0, path=0)
         return sum(sizes) + tables.memory(len(vocab), config)
 
     def initial_proj(self, rng: np.random.Generator) -> np.ndarray:
@@ -130,10 +146,17 @@ class Word2Vec(modelfile.Stored):
         Raises Contradiction for vectors that the model does not have, or that repeat or cancel its dimensions.
         """
         require_vectors(self.config, which)
-        if which == "in":
-            return Vectors(self.vocab.words, self.emb_in)
-        mapped = self.emb_in if which == "out" or self.linear is None else self.emb_in @ self.linear
-        return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
+        emb_in: Any = self.composed or self.emb_in
+        if which == "in" or which == "out" and self.tied:
+            return Vectors(self.vocab.words, emb_in)
+        emb_in = np.asarray(emb_in)
+        mapped = emb_in if which == "out" or self.linear is None else emb_in @ self.linear
+        return Vectors.of(self.vocab.words, which, mapped, emb_in if self.tied else self.emb_out[: len(self.vocab)])
+
+    @property
+    def composed(self) -> Composed | None:
+        """The input vectors of words as an array, if they are composed from rows of n-grams; else None."""
+        return self.ngrams and Composed(self.vocab.words, self.padded[0], self.ngrams, self.config.size)
 
     @property
     def linear(self) -> np.ndarray | None:

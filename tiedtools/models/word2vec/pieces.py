@@ -1,0 +1,176 @@
+"""Workspaces of threads that train vectors composed from rows: each piece of text has matrices of its words' vectors.
+
+See kernels/word2vec/composed.py. The local matrices are trained by the same kernels as those of a model with a vector
+per word, with local numbers of words, and negatives drawn from a sample of the vocabulary.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tiedtools.kernels.base.arrays import aligned, lines
+from tiedtools.kernels.base.barrier import wait_for_all
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import composed, store, w2vtiles
+from tiedtools.models.word2vec import workspaces
+from tiedtools.models.word2vec.tables import noise_probabilities
+from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
+
+CHUNK = 10_000  # tokens of a piece, between two updates of the learning rate, as in word2vec.c
+SHARED, OWN = 4000, 500  # tokens of a piece of composed vectors, with shared and with separate negatives per target
+SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
+LARGEST = 1 << 14  # most words sampled for the negatives of a piece
+
+
+class Side:
+    """The local vectors of the words of each thread's piece, composed from the rows of a matrix.
+
+    matrix        [rows, P];  frozen  uint8 [rows]: rows that are never changed; [0]: none
+    starts, rows  the rows of each word; see kernels/word2vec/composed.py
+    X, before     [threads in lockstep, most, P]: vectors after and before training
+    """
+
+    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, threads: int, most: int) -> None:
+        self.matrix, self.frozen, self.starts, self.rows = matrix, frozen, starts, rows
+        P = matrix.shape[1]
+        self.X, self.before = (aligned(threads * most, P).reshape(threads, most, P) for _ in range(2))
+        self.sizes = np.zeros(threads, np.int64)
+        self.hits = [lines(len(matrix), np.int32) for _ in range(threads)]
+        if frozen.size:  # which words have no other rows
+            counts = np.add.reduceat(frozen[rows].astype(np.int64), starts[:-1])
+            self.immobile = (counts == np.diff(starts)).astype(np.uint8)
+
+    def compose(self, words: Any, thread: int) -> None:
+        self.sizes[thread] = len(words)
+        X, before = self.X[thread, : len(words)], self.before[thread, : len(words)]
+        composed.compose(X, before, self.matrix, self.starts, self.rows, words)
+
+    def spread(self, words: Any, thread: int, stopped: bool) -> None:
+        """Add the changes of all threads' words, int32 [threads, most], to this thread's columns of the matrix."""
+        threads, P = len(self.sizes), self.matrix.shape[1]
+        low, high = thread * P // threads, (thread + 1) * P // threads
+        sizes = np.zeros_like(self.sizes) if stopped else self.sizes
+        composed.spread(
+            self.matrix, self.frozen, self.hits[thread], self.X, self.before, words, sizes, self.starts, self.rows, low,
+            high,
+        )  # fmt: skip
+
+
+class Common:
+    """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters."""
+
+    def __init__(self, model: Any, longest: int, own: bool, threads: int) -> None:
+        c, ngrams, V = model.config, model.ngrams, len(model.vocab)
+        each = SAMPLED if not own else c.negative * (1 if c.cbow else c.window + 1)
+        self.draws = lambda n: min(int(n * each) + 1, LARGEST)
+        self.most = longest + self.draws(longest)
+        self.words = lines((threads, self.most), np.int32)
+        (emb_in, emb_out, self.proj), frozen = model.padded, model.frozen
+        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, threads, self.most)]
+        if not model.tied:
+            every = np.arange(V + 1)
+            self.sides.append(Side(emb_out, frozen[1], every, every.astype(np.int32), threads, self.most))
+        self.gate, self.threads = lines(16, np.int64), threads
+        self.local = self.proj[None]
+        if threads > 1:
+            self.local = aligned(threads * len(self.proj), len(self.proj)).reshape(threads, *self.proj.shape)
+
+
+class Pieces(Workspace):
+    """Workspace of a thread for a model whose input vectors are composed, with a workspace for its local matrices.
+
+    own     whether each target has separate negatives
+    common  a Common; threads in lockstep share one, and `thread` is the number of this thread among them
+    """
+
+    def __init__(self, model: Any, longest: int, own: bool, common: Common, thread: int = 0) -> None:
+        super().__init__(model.config, longest)
+        self.common, self.thread, self.tied, c = common, thread, model.tied, model.config
+        lockstep, most = common.threads > 1, common.most
+        X = [side.X[thread] for side in common.sides]
+        # The number of rows weighs a word in CBOW's mean over the rows of all context words.
+        self.sizes = np.ones(most, np.float32) if c.cbow and not c.cbow_sum else None
+        self.counts = np.diff(model.ngrams.starts)
+        self.frozen = [np.zeros(most if side.frozen.size else 0, np.uint8) for side in common.sides]
+        self.local = SimpleNamespace(
+            config=c, vocab=model.vocab, tied=model.tied, padded=(X[0], X[-1], common.local[thread]),
+            frozen=(self.frozen[0], self.frozen[-1]), first_node=0, sizes=self.sizes,
+        )  # fmt: skip
+        self.inner: Any = OwnNegatives(c, longest, 0) if own else None
+        if not own:
+            top = noise_probabilities(model.vocab.counts, c.ns_exponent).max()
+            inner = workspaces.Common(self.local, workspaces.layout(c, top), 1)
+            inner.racing = 1 if lockstep else c.threads
+            self.inner = SharedNegatives(c, longest, inner, 0)
+        self.numbers = lines(len(model.vocab), np.int32)
+        self.numbers[:] = -1
+        self.noise, self.drawn = lines((most, 2), np.uint32), lines(most, np.int32)
+        self.scratch = lines(most, np.float64), lines(most, np.int64), lines(most, np.int64)
+
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
+        common, thread = self.common, self.thread
+        for inner, outer in zip(self.inner.text, self.text):
+            inner[: n + 1] = outer[: n + 1]
+        words, tokens = common.words[thread], self.inner.text.tokens[:n]
+        drawn = self.drawn[: common.draws(n)]
+        w2vtiles.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
+        inputs = composed.number(words, 0, self.numbers, tokens)
+        known = composed.number(words, inputs, self.numbers, drawn)
+        composed.forget(self.numbers, words[:known])
+        noise = self.noise[:known]
+        composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
+        if self.sizes is not None:
+            self.sizes[:known] = self.counts[words[:known]]
+        for k, side in enumerate(common.sides):
+            side.compose(words[: known if self.tied or k else inputs], thread)
+            if side.frozen.size:
+                self.frozen[k][:known] = side.immobile[words[:known]]
+        if common.threads > 1:
+            common.local[thread] = common.proj
+        local = SimpleNamespace(model=self.local, noise=noise, tree=run.tree, stop=run.stop)
+        self.inner.train(local, totals, n, lr, seed)
+        if not lr:
+            return
+        stopped, gate = run.stop[0] != 0, common.gate
+        if stopped:
+            gate = np.zeros_like(gate)  # other threads may never arrive
+        if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:
+            return
+        for side in common.sides:
+            side.spread(common.words, thread, stopped)
+        if common.threads > 1:
+            if not stopped:
+                store.merge_proj(common.proj, common.local, thread)
+            wait_for_all(gate, common.threads, run.stop)
+
+
+def piece_length(model: Any, scoring: bool = False) -> int:
+    """Return the number of tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""
+    if not model.ngrams:
+        return CHUNK
+    return OWN if scoring or workspaces.own_negatives(model.vocab, model.config) else SHARED
+
+
+def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> list[Workspace]:
+    """Return a Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
+
+    path     largest number of inner nodes on a path of the Huffman tree; 0 without a tree
+    scoring  whether they only compute the loss
+    """
+    c, numbers = model.config, range(model.config.threads)
+    own = scoring or workspaces.own_negatives(model.vocab, c)
+    lockstep = c.deterministic and not own
+    if model.ngrams:
+        longest = max(longest, piece_length(model, scoring))
+        if lockstep:
+            common = Common(model, longest, own, c.threads)
+            return [Pieces(model, longest, own, common, t) for t in numbers]
+        return [Pieces(model, longest, own, Common(model, longest, own, 1)) for _ in numbers]
+    if own:
+        return [OwnNegatives(c, longest, path) for _ in numbers]
+    shape = workspaces.layout(c, noise_probabilities(model.vocab.counts, c.ns_exponent).max())
+    if not lockstep:
+        return [SharedNegatives(c, longest, workspaces.Common(model, shape, 1), 0) for _ in numbers]
+    shared = workspaces.Common(model, shape, c.threads)
+    return [SharedNegatives(c, longest, shared, t) for t in numbers]
