@@ -16,7 +16,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.kernels.text import fasttext as kernels
-from tiedtools.vectors.ngrams import Computed
+from tiedtools.vectors.ngrams import Computed, average
 from tiedtools.vectors.norms import blocks, unit
 from tiedtools.vectors.quantized import Quantized
 from tiedtools.vectors.rows import Matrix, Rows, not_finite
@@ -110,7 +110,8 @@ class FastText(Computed):
         self.inputs = self.matrix(at + 8 * pairs)
         rows = V + (h.bucket if h.pruned < 0 else pairs)
         check(self.inputs.shape[0] == rows, f"a matrix of {self.inputs.shape[0]} rows, not {rows}")
-        end = self.matrix(self.inputs.end, isinstance(self.inputs, Quantized)).end
+        self.outputs = self.matrix(self.inputs.end, isinstance(self.inputs, Quantized))
+        end = self.outputs.end
         check(end == data.size, f"{data.size - end:,} bytes follow its end")
 
     def matrix(self, at: int, may_be_quantized: bool = True) -> Dense | Quantized:
@@ -276,12 +277,3 @@ def check(right: Any, problem: str) -> None:
 
 def encoded(word: str) -> bytes:
     return word.encode("utf-8", "surrogatepass")
-
-
-def average(data: Matrix, rows: Matrix, ends: Matrix) -> Matrix:
-    """Average rows of a float32 matrix, given as its bytes: float32 (len(ends), E); see `average` of the kernels."""
-    out = np.empty((len(ends), data.shape[1] // 4), np.float32)
-    row = np.empty(out.shape[1], np.float32)
-    data.flags.writeable = False  # so that the kernel is compiled for one type of arrays
-    kernels.average(out, row, row.view(np.uint8), data, rows, ends)
-    return out

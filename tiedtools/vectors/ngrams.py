@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from tiedtools.kernels.text import fasttext as kernels
-from tiedtools.kernels.word2vec.composed import compose
 from tiedtools.vectors.norms import blocks
 
 Matrix = np.ndarray[Any, Any]
@@ -53,6 +52,15 @@ class Computed:
     def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
         """Return the words that have n-grams, and their vectors, composed from these if the word is unknown."""
         raise NotImplementedError
+
+
+def average(data: Matrix, rows: Matrix, ends: Matrix) -> Matrix:
+    """Average rows of a float32 matrix, given as its bytes: float32 (len(ends), E); see `average` of the kernels."""
+    out = np.empty((len(ends), data.shape[1] // 4), np.float32)
+    row = np.empty(out.shape[1], np.float32)
+    data.flags.writeable = False  # so that the kernel is compiled for one type of arrays
+    kernels.average(out, row, row.view(np.uint8), data, rows, ends)
+    return out
 
 
 class Ngrams:
@@ -115,13 +123,15 @@ class Composed(Computed):
         self.index: Mapping[str, int] | None = None
 
     def computed(self, ids: Matrix) -> Matrix:
-        return self.means(self.ngrams.starts, self.ngrams.rows, ids)
+        starts, rows = self.ngrams.starts, self.ngrams.rows
+        counts = starts[ids + 1] - starts[ids]
+        ends = np.cumsum(counts)
+        at = np.repeat(starts[ids] + counts - ends, counts) + np.arange(counts.sum())
+        return self.means(rows[at], ends)
 
-    def means(self, starts: Matrix, rows: Matrix, ids: Matrix) -> Matrix:
-        """Return the means of some lists of rows, float32 (len(ids), E)."""
-        X = np.empty((len(ids), self.matrix.shape[1]), np.float32)
-        compose(X, X, self.matrix, starts, rows, ids.astype(np.int32))
-        return X[:, : self.shape[1]]
+    def means(self, rows: Matrix, ends: Matrix) -> Matrix:
+        """Return the means of lists of rows, float32 (len(ends), E)."""
+        return average(self.matrix.view(np.uint8), rows.astype(np.int64), ends)[:, : self.shape[1]]
 
     def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
         """Return the words that have a known n-gram, and their vectors, composed from these if the word is unknown.
@@ -135,19 +145,28 @@ class Composed(Computed):
         rows = np.where(rows < V, rows, self.ngrams.find(rows - V))
         counts, present = np.diff(ends, prepend=0), np.append(0, np.cumsum(rows >= 0))[ends]
         sizes = np.diff(present, prepend=0)
-        ids = np.flatnonzero(sizes)
-        means = self.means(np.append(0, present), rows[rows >= 0].astype(np.int32), ids)
-        return [words[k] for k in ids], means * (sizes[ids] / counts[ids])[:, None].astype(np.float32)
+        known = np.flatnonzero(sizes)
+        means = self.means(rows[rows >= 0], present[known])
+        return [words[k] for k in known.tolist()], means * (sizes[known] / counts[known])[:, None].astype(np.float32)
 
 
 class Buckets(Computed):
-    """The input matrix of a model of fastText as an array (V + buckets, E): rows of buckets without n-grams are 0."""
+    """The input matrix of a model of fastText as an array (V + buckets, E): rows of buckets without n-grams are 0.
+
+    settings  fields of the file's header
+    """
 
     def __init__(self, composed: Composed) -> None:
-        self.source, ngrams = composed, composed.ngrams
-        self.shape = ngrams.V + ngrams.settings[2] * bool(ngrams.settings[1]), composed.shape[1]
+        self.source, (min_n, max_n, buckets) = composed, composed.ngrams.settings
+        # fastText divides by the number of buckets if there is a length.
+        self.settings = dict(minn=min_n, maxn=max_n, bucket=buckets) if buckets and max_n else {}
+        self.shape = len(composed) + self.settings.get("bucket", 0), composed.shape[1]
 
     def computed(self, ids: Matrix) -> Matrix:
         V, matrix = self.source.ngrams.V, self.source.matrix
-        rows = np.where(ids < V, ids, self.source.ngrams.find(ids - V))
-        return matrix[rows, : self.shape[1]] * (rows >= 0)[:, None]
+        rows, values = (
+            np.where(ids < V, ids, self.source.ngrams.find(ids - V)),
+            np.zeros((len(ids), self.shape[1]), "f4"),
+        )
+        values[rows >= 0] = matrix[rows[rows >= 0], : self.shape[1]]
+        return values

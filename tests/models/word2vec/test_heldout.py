@@ -35,7 +35,10 @@ def losses(run):
     return [epoch["valid_loss"] for epoch in run.history]
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+WHOLE = {name: options for name, options in VARIANTS.items() if "subwords" not in options}  # others have local matrices
+
+
+@pytest.mark.parametrize("options", WHOLE.values(), ids=WHOLE)
 def test_loss_agrees_with_reference_and_changes_no_parameter(options):
     run = trained(**options)
     before = [array.tobytes() for array in run.model.arrays.values()]

@@ -7,8 +7,8 @@ The vector of word w is the mean of its rows in a matrix, its own and those of i
 A piece numbers its words locally, composes the vector of each once, and trains these vectors like those of any other
 word2vec model. Then the change of x_w is added to each row of w, so that the mean changes as much, as in fastText,
 which does both for each occurrence of w. Within a piece, words thus see the changes of the rows that they share with
-other words only at its end. So that they are not moved too far, the changes of a row that many words have are scaled
-down to those of MOST words on average.
+other words only at its end. A few updates from the same starting point add up; many would all make the same step. So
+the sum of the changes of a row is scaled to that of `limit` occurrences of its words, or at least to their mean.
 
 A matrix with a row per word is the case n_w = 1.
 """
@@ -17,7 +17,7 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.word2vec.sampling import alias
 
-MOST = 16.0
+AHEAD = 6  # prefetch distance in rows
 
 
 @jit
@@ -54,60 +54,99 @@ def local_noise(table, drawn, share, small, large):
     alias(table, share, small, large)
 
 
+@jit
+def invert(distinct, ends, users, totals, place, starts, rows, words, sizes, occurs):
+    """List the distinct rows of the words of several pieces, and the words that have each; returns how many rows.
+
+    distinct  int32, out: the rows        users  int32, out: words of row i, users[ends[i - 1] : ends[i]]
+    ends      int64, out;  totals  float32, out: occurrences of the words of row i
+    place     int32 [rows of the matrix], all -1 before and after: workspace
+    words     int32 [pieces, most];  sizes  int64 [pieces]: number of words of each piece. Users are numbered
+              piece * most + index
+    occurs    float32 [pieces, most]: occurrences of each word
+    """
+    n = 0
+    for p in range(sizes.size):
+        for k in range(sizes[p]):
+            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
+                if place[rows[j]] < 0:
+                    place[rows[j]], distinct[n], ends[n], totals[n] = n, rows[j], 0, 0
+                    n += 1
+                ends[place[rows[j]]] += 1
+                totals[place[rows[j]]] += occurs[p, k]
+    total = 0
+    for i in range(n):
+        count = ends[i]
+        ends[i] = total
+        total += count
+    for p in range(sizes.size):
+        for k in range(sizes[p]):
+            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
+                i = place[rows[j]]
+                users[ends[i]] = p * words.shape[1] + k
+                ends[i] += 1
+    for i in range(n):
+        place[distinct[i]] = -1
+    return n
+
+
 @jit(relaxed=True)
-def compose(X, before, matrix, starts, rows, words):
-    """X[k] = before[k] = vector of words[k], as composed from its rows of `matrix`."""
-    for k in range(words.size):
-        if k + 1 < words.size:
-            for j in range(starts[words[k + 1]], starts[words[k + 1] + 1]):
-                prefetch(matrix, rows[j])
-        first, last = starts[words[k]], starts[words[k] + 1]
-        x, copy, share = X[k], before[k], X.dtype.type(1 / (last - first))
+def compose(X, before, matrix, distinct, ends, users, counts):
+    """X[k] = before[k] = mean of the rows of word k of a piece.
+
+    X, before              [most, P]
+    distinct, ends, users  rows and their words, as listed by `invert`
+    counts                 float32 [words]: number of rows of word k
+    """
+    for k in range(counts.size):
+        x = X[k]
         for d in range(x.size):
             x[d] = 0
-        odd = first + (last - first) % 4
-        for j in range(first, odd):
-            row = matrix[rows[j]]
+    at = 0
+    for i in range(distinct.size):
+        prefetch(matrix, distinct[min(i + AHEAD, distinct.size - 1)])
+        row = matrix[distinct[i]]
+        while at < ends[i]:
+            x = X[users[at]]
             for d in range(x.size):
                 x[d] += row[d]
-        for j in range(odd, last, 4):
-            a, b, c, e = matrix[rows[j]], matrix[rows[j + 1]], matrix[rows[j + 2]], matrix[rows[j + 3]]
-            for d in range(x.size):
-                x[d] += (a[d] + b[d]) + (c[d] + e[d])
+            at += 1
+    for k in range(counts.size):
+        x, copy, share = X[k], before[k], X.dtype.type(1 / counts[k])
         for d in range(x.size):
             x[d] *= share
-        for d in range(x.size):
             copy[d] = x[d]
 
 
 @jit(relaxed=True)
-def spread(matrix, frozen, hits, X, before, words, sizes, starts, rows, low, high):
+def spread(matrix, frozen, X, before, words, sizes, distinct, ends, users, totals, low, high, limit, racing):
     """Add the change of each word's vector to its rows of `matrix`, unless frozen, in columns `low` to `high`.
 
-    hits           int32 [rows of matrix], all 0 before and after: workspace
-    X, before      [pieces, most, P]: vectors of the words of several pieces, after and before training; `before` is
-                   overwritten by their changes
-    words          int32 [pieces, most];  sizes  int64 [pieces]: number of words of each piece
+    before  vectors before training; overwritten by their changes
+    limit   number of occurrences whose changes are added in full, over all pieces trained at once
+    racing  number of other calls, and this one, for pieces trained at once. Other arguments as in `invert`
     """
     for p in range(sizes.size):
         for k in range(sizes[p]):
-            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
-                hits[rows[j]] += 1
-    for p in range(sizes.size):
-        for k in range(sizes[p]):
-            x, change = X[p, k, low:high], before[p, k, low:high]
+            x, change = X[p * words.shape[1] + k, low:high], before[p * words.shape[1] + k, low:high]
             for d in range(x.size):
                 change[d] = x[d] - change[d]
-            if k + 1 < sizes[p]:
-                for j in range(starts[words[p, k + 1]], starts[words[p, k + 1] + 1]):
-                    prefetch(matrix, rows[j])
-            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
-                if frozen.size and frozen[rows[j]]:
-                    continue
-                row, part = matrix[rows[j], low:high], X.dtype.type(min(MOST / hits[rows[j]], 1.0))
-                for d in range(row.size):
-                    row[d] += part * change[d]
-    for p in range(sizes.size):
-        for k in range(sizes[p]):
-            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
-                hits[rows[j]] = 0
+    at = 0
+    for i in range(distinct.size):
+        prefetch(matrix, distinct[min(i + AHEAD, distinct.size - 1)])
+        if frozen.size and frozen[distinct[i]]:
+            at = ends[i]
+        whole = max(racing * totals[i], limit)
+        part = X.dtype.type(max(limit / whole, 1.0 / (racing * max(ends[i] - at, 1))))
+        row = matrix[distinct[i], low:high]
+        while at + 4 <= ends[i]:
+            a, b = before[users[at], low:high], before[users[at + 1], low:high]
+            c, e = before[users[at + 2], low:high], before[users[at + 3], low:high]
+            for d in range(row.size):
+                row[d] += part * ((a[d] + b[d]) + (c[d] + e[d]))
+            at += 4
+        while at < ends[i]:
+            a = before[users[at], low:high]
+            for d in range(row.size):
+                row[d] += part * a[d]
+            at += 1

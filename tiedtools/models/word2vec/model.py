@@ -21,7 +21,8 @@ from tiedtools.runs.progress import Listener
 from tiedtools.runs.trainer import refuse_twice
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
-from tiedtools.vectors.ngrams import Composed, Ngrams
+from tiedtools.vectors.fasttextwriter import write_model
+from tiedtools.vectors.ngrams import Buckets, Composed, Ngrams
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
@@ -146,7 +147,7 @@ class Word2Vec(modelfile.Stored):
         Raises Contradiction for vectors that the model does not have, or that repeat or cancel its dimensions.
         """
         require_vectors(self.config, which)
-        emb_in: Any = self.composed or self.emb_in
+        emb_in: Any = self.emb_in if self.ngrams is None else self.composed
         if which == "in" or which == "out" and self.tied:
             return Vectors(self.vocab.words, emb_in)
         emb_in = np.asarray(emb_in)
@@ -156,7 +157,9 @@ class Word2Vec(modelfile.Stored):
     @property
     def composed(self) -> Composed | None:
         """The input vectors of words as an array, if they are composed from rows of n-grams; else None."""
-        return self.ngrams and Composed(self.vocab.words, self.padded[0], self.ngrams, self.config.size)
+        if not self.ngrams:
+            return None
+        return Composed(self.vocab.words, self.padded[0], self.ngrams, self.config.size)
 
     @property
     def linear(self) -> np.ndarray | None:
@@ -181,6 +184,20 @@ class Word2Vec(modelfile.Stored):
         if self.linear is not None:
             arrays["proj"] = self.linear  # fixed signs, too: for readers of vectors
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
+
+    def save_fasttext(self, file: BinaryIO) -> None:
+        """Write a model of fastText: all rows of words and n-grams, zeros for other buckets, and output vectors.
+
+        Output vectors of a tied model are those that give the same scores, with L or signs in them.
+        """
+        c, vectors = self.config, self.composed
+        assert vectors is not None  # only models with `subwords` are written
+        outputs: Any = self.emb_out[: len(self.vocab)]
+        if self.tied:
+            outputs = vectors if self.linear is None else np.asarray(vectors) @ self.linear.T
+        settings = dict(ws=c.window, epoch=c.epochs, neg=c.negative, model=1 if c.cbow else 2, t=c.sample)
+        inputs = Buckets(vectors)
+        write_model(file, self.vocab.words, inputs, self.vocab.counts, outputs, **settings, **inputs.settings)
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Word2Vec":

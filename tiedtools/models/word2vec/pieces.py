@@ -4,6 +4,7 @@ See kernels/word2vec/composed.py. The local matrices are trained by the same ker
 per word, with local numbers of words, and negatives drawn from a sample of the vocabulary.
 """
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +18,10 @@ from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.tables import noise_probabilities
 from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
 
-CHUNK = 10_000  # tokens of a piece, between two updates of the learning rate, as in word2vec.c
-SHARED, OWN = 4000, 500  # tokens of a piece of composed vectors, with shared and with separate negatives per target
+SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
+# Occurrences of a row's words, times the learning rate, whose changes are added in full: half of those that move a row
+# 1 - 1/e of the way to its optimum, exchange.SATURATION. (Whether CBOW, whether tied): occurrences.
+SATURATION = {(True, False): 3.0, (True, True): 1.5, (False, False): 1.0, (False, True): 0.3}
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
 
@@ -27,34 +30,60 @@ class Side:
     """The local vectors of the words of each thread's piece, composed from the rows of a matrix.
 
     matrix        [rows, P];  frozen  uint8 [rows]: rows that are never changed; [0]: none
-    starts, rows  the rows of each word; see kernels/word2vec/composed.py
-    X, before     [threads in lockstep, most, P]: vectors after and before training
+    starts, rows  the rows of each word; see vectors.ngrams.Ngrams
+    words         int32 [threads in lockstep, most]: the words of each thread's piece
+    occurs        float32 [threads, most]: their occurrences
+    X, before     [threads * most, P]: their vectors after and before training
     """
 
-    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, threads: int, most: int) -> None:
+    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, words: Any, occurs: Any) -> None:
         self.matrix, self.frozen, self.starts, self.rows = matrix, frozen, starts, rows
-        P = matrix.shape[1]
-        self.X, self.before = (aligned(threads * most, P).reshape(threads, most, P) for _ in range(2))
+        self.words, self.occurs = words, occurs
+        threads, most = words.shape
+        self.X, self.before = aligned(threads * most, matrix.shape[1]), aligned(threads * most, matrix.shape[1])
         self.sizes = np.zeros(threads, np.int64)
-        self.hits = [lines(len(matrix), np.int32) for _ in range(threads)]
+        self.counts = np.diff(starts).astype(np.float32)
+        longest = int(np.sort(self.counts)[-most:].sum(dtype=np.float64)) * threads
+        distinct = min(longest, len(matrix))
+        self.lists = [
+            (
+                lines(distinct, np.int32),
+                lines(distinct, np.int64),
+                lines(longest, np.int32),
+                lines(distinct, np.float32),
+            )
+            for _ in range(threads)
+        ]
+        self.place = [lines(len(matrix), np.int32) for _ in range(threads)]
+        for place in self.place:
+            place[:] = -1
         if frozen.size:  # which words have no other rows
             counts = np.add.reduceat(frozen[rows].astype(np.int64), starts[:-1])
             self.immobile = (counts == np.diff(starts)).astype(np.uint8)
 
-    def compose(self, words: Any, thread: int) -> None:
-        self.sizes[thread] = len(words)
-        X, before = self.X[thread, : len(words)], self.before[thread, : len(words)]
-        composed.compose(X, before, self.matrix, self.starts, self.rows, words)
+    def listed(self, thread: int, pieces: slice, sizes: Any) -> tuple[Any, ...]:
+        """Return (distinct rows, ends, users, totals) of the pieces of some threads; see `invert`."""
+        distinct, *others = self.lists[thread]
+        words, occurs = self.words[pieces], self.occurs[pieces]
+        n = composed.invert(distinct, *others, self.place[thread], self.starts, self.rows, words, sizes, occurs)
+        return distinct[:n], *others
 
-    def spread(self, words: Any, thread: int, stopped: bool) -> None:
-        """Add the changes of all threads' words, int32 [threads, most], to this thread's columns of the matrix."""
+    def compose(self, thread: int, size: int) -> None:
+        """Compose the vectors of the first `size` words of the thread's piece."""
+        piece, most = slice(thread, thread + 1), self.words.shape[1]
+        self.sizes[thread] = size
+        *lists, _ = self.listed(thread, piece, self.sizes[piece])
+        X, before = self.X[thread * most :], self.before[thread * most :]
+        composed.compose(X, before, self.matrix, *lists, self.counts[self.words[thread, :size]])
+
+    def spread(self, thread: int, stopped: bool, limit: float, racing: int) -> None:
+        """Add the changes of all threads' words to this thread's columns of the matrix; see composed.spread."""
         threads, P = len(self.sizes), self.matrix.shape[1]
-        low, high = thread * P // threads, (thread + 1) * P // threads
-        sizes = np.zeros_like(self.sizes) if stopped else self.sizes
-        composed.spread(
-            self.matrix, self.frozen, self.hits[thread], self.X, self.before, words, sizes, self.starts, self.rows, low,
-            high,
-        )  # fmt: skip
+        sizes = self.sizes * (not stopped)
+        lists = self.listed(thread, slice(None), sizes)
+        columns = thread * P // threads, (thread + 1) * P // threads
+        changed = self.X, self.before, self.words, sizes, *lists
+        composed.spread(self.matrix, self.frozen, *changed, *columns, limit, racing)
 
 
 class Common:
@@ -65,12 +94,12 @@ class Common:
         each = SAMPLED if not own else c.negative * (1 if c.cbow else c.window + 1)
         self.draws = lambda n: min(int(n * each) + 1, LARGEST)
         self.most = longest + self.draws(longest)
-        self.words = lines((threads, self.most), np.int32)
+        self.words, self.occurs = (lines((threads, self.most), kind) for kind in (np.int32, np.float32))
         (emb_in, emb_out, self.proj), frozen = model.padded, model.frozen
-        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, threads, self.most)]
+        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, self.words, self.occurs)]
         if not model.tied:
             every = np.arange(V + 1)
-            self.sides.append(Side(emb_out, frozen[1], every, every.astype(np.int32), threads, self.most))
+            self.sides.append(Side(emb_out, frozen[1], every, every[:-1].astype(np.int32), self.words, self.occurs))
         self.gate, self.threads = lines(16, np.int64), threads
         self.local = self.proj[None]
         if threads > 1:
@@ -88,10 +117,9 @@ class Pieces(Workspace):
         super().__init__(model.config, longest)
         self.common, self.thread, self.tied, c = common, thread, model.tied, model.config
         lockstep, most = common.threads > 1, common.most
-        X = [side.X[thread] for side in common.sides]
+        X = [side.X[thread * most : (thread + 1) * most] for side in common.sides]
         # The number of rows weighs a word in CBOW's mean over the rows of all context words.
         self.sizes = np.ones(most, np.float32) if c.cbow and not c.cbow_sum else None
-        self.counts = np.diff(model.ngrams.starts)
         self.frozen = [np.zeros(most if side.frozen.size else 0, np.uint8) for side in common.sides]
         self.local = SimpleNamespace(
             config=c, vocab=model.vocab, tied=model.tied, padded=(X[0], X[-1], common.local[thread]),
@@ -119,11 +147,14 @@ class Pieces(Workspace):
         known = composed.number(words, inputs, self.numbers, drawn)
         composed.forget(self.numbers, words[:known])
         noise = self.noise[:known]
+        common.occurs[thread, :known] = np.bincount(tokens, minlength=known)
+        if self.tied:
+            common.occurs[thread, :known] += np.bincount(drawn)
         composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
         if self.sizes is not None:
-            self.sizes[:known] = self.counts[words[:known]]
+            self.sizes[:known] = common.sides[0].counts[words[:known]]
         for k, side in enumerate(common.sides):
-            side.compose(words[: known if self.tied or k else inputs], thread)
+            side.compose(thread, known if self.tied or k else inputs)
             if side.frozen.size:
                 self.frozen[k][:known] = side.immobile[words[:known]]
         if common.threads > 1:
@@ -137,18 +168,19 @@ class Pieces(Workspace):
             gate = np.zeros_like(gate)  # other threads may never arrive
         if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:
             return
+        limit, racing = SATURATION[self.config.cbow, self.tied] / lr, 1 if common.threads > 1 else self.config.threads
         for side in common.sides:
-            side.spread(common.words, thread, stopped)
+            side.spread(thread, stopped, limit, racing)
         if common.threads > 1:
             if not stopped:
                 store.merge_proj(common.proj, common.local, thread)
             wait_for_all(gate, common.threads, run.stop)
 
 
-def piece_length(model: Any, scoring: bool = False) -> int:
-    """Return the number of tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""
+def piece_length(model: Any, scoring: bool = False) -> float:
+    """Return the most tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""
     if not model.ngrams:
-        return CHUNK
+        return math.inf
     return OWN if scoring or workspaces.own_negatives(model.vocab, model.config) else SHARED
 
 
@@ -162,7 +194,7 @@ def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> li
     own = scoring or workspaces.own_negatives(model.vocab, c)
     lockstep = c.deterministic and not own
     if model.ngrams:
-        longest = max(longest, piece_length(model, scoring))
+        longest = max(longest, int(piece_length(model, scoring)))
         if lockstep:
             common = Common(model, longest, own, c.threads)
             return [Pieces(model, longest, own, common, t) for t in numbers]

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import sampling, w2v
-from tiedtools.models.word2vec.pieces import CHUNK, piece_length, threads_of
+from tiedtools.models.word2vec.pieces import piece_length, threads_of
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
 from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
@@ -24,6 +25,7 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
 from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 
+CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # as a fraction of alpha
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 
@@ -288,8 +290,9 @@ class Run(Session):
             array[:] = arrays[name]
 
 
-def chunk_bounds(text: EncodedText, length: int = CHUNK) -> np.ndarray:
-    """Return bounds of pieces of about `length` IDs, cut after a line end if one is near; int64 [pieces + 1]."""
+def chunk_bounds(text: EncodedText, longest: float = math.inf) -> np.ndarray:
+    """Return bounds of pieces of about CHUNK IDs, or `longest`, cut after a line end if near; int64 [pieces + 1]."""
+    length = int(min(CHUNK, longest))
     cuts = np.arange(0, text.size, length)
     near = np.empty(length // 10, np.int32)
     for i in range(1, cuts.size):

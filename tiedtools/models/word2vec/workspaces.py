@@ -88,6 +88,10 @@ class Workspace:
         self.config, self.ids = config, np.empty(longest, np.int32)
         self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
+        """Train on the `n` words of `text`, or compute only the loss if `lr` is 0, and add to the totals of `run`."""
+        raise NotImplementedError
+
     def options(self, lr: float, seed: np.uint64) -> tuple[Any, ...]:
         """Return the last arguments, which are common to both kernels."""
         c: Any = self.config
@@ -109,7 +113,7 @@ class OwnNegatives(Workspace):
         self.space = ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
-        matrices = Matrices(*run.model.padded, *run.model.frozen, run.model.sizes)
+        matrices = Matrices._make([*run.model.padded, *run.model.frozen, run.model.sizes])
         tree = Tree._make([*run.tree, run.model.first_node])
         arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*arrays, n, *self.options(lr, seed))
