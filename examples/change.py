@@ -1,4 +1,4 @@
-"""Measure whether slices of time find known changes of words: docs/results.md#known-changes.
+"""Measure whether slices of time find known changes of words: docs/results.md#time.
 
 python examples/change.py TEXT --gensim
 

@@ -100,8 +100,11 @@ PART = re.compile(r"[^\W_]+(?:['-][^\W_]+)*|[/-]")
 PUNCTUATION = re.compile(r"\.\.\.|.")
 
 
-def build(packages, keep_case=False):
-    """Yield every different sentence of the packages' documentation once, as a tuple of tokens, in a fixed order."""
+def build(packages, keep_case=False, raw=False):
+    """Yield every different sentence of the packages' documentation once, as a tuple of tokens, in a fixed order.
+
+    raw  yield paragraphs instead, as tuples of strings between whitespace
+    """
     seen, split = set(), set()
     for path in dict.fromkeys(path for package in packages for path in sources(package)):
         try:
@@ -113,11 +116,10 @@ def build(packages, keep_case=False):
             if paragraph.count(" ") < MIN_WORDS - 1 or paragraph in split:
                 continue
             split.add(paragraph)
-            for tokens in sentences(paragraph):
-                tokens = tuple(tokens if keep_case else map(str.lower, tokens))
-                if tokens not in seen:
-                    seen.add(tokens)
-                    yield tokens
+            found = [tuple(t if keep_case or raw else map(str.lower, t)) for t in sentences(paragraph, raw)]
+            found = [tokens for tokens in dict.fromkeys(found) if tokens not in seen]
+            seen.update(found)
+            yield from found if not raw else [sum(found, ())] if found else []
 
 
 def default_packages():
@@ -217,8 +219,8 @@ def paragraphs(text):
         yield " ".join(paragraph)
 
 
-def sentences(paragraph):
-    """Yield the English sentences of a paragraph as lists of tokens."""
+def sentences(paragraph, raw=False):
+    """Yield the English sentences of a paragraph as lists of tokens, or of strings between whitespace if `raw`."""
     for text, pattern, replacement in INLINE:
         if text in paragraph:
             paragraph = pattern.sub(replacement, paragraph) if pattern else paragraph.replace(text, replacement)
@@ -228,7 +230,7 @@ def sentences(paragraph):
         if not ABBREVIATION.search(piece):
             tokens = english(sentence)
             if tokens:
-                yield tokens
+                yield sentence if raw else tokens
             sentence = []
 
 
@@ -257,19 +259,22 @@ def tokens_of(chunk):
     return [*before, *([word] if WHOLE.fullmatch(word) else PART.findall(word)), *PUNCTUATION.findall(after)]
 
 
-def write(output, packages, keep_case=False):
+def write(output, packages, keep_case=False, raw=False):
     """Write the corpus to a path, `-` for standard output; report progress, and the size at the end, on stderr."""
     words = lines = 0
     due = time.monotonic() + EVERY
     with open_packed(output) as file:
-        for tokens in build(packages, keep_case):
+        for tokens in build(packages, keep_case, raw):
             file.write((" ".join(tokens) + "\n").encode())
             words += sum(token[0].isalpha() for token in tokens)
             lines += 1
             if time.monotonic() >= due:
                 due += EVERY
                 print(f"{words:,} words so far", file=sys.stderr)
-    print(f"{words:,} words in {lines:,} sentences from {', '.join(packages)}", file=sys.stderr)
+    print(
+        f"{words:,} words in {lines:,} {'paragraphs' if raw else 'sentences'} from {', '.join(packages)}",
+        file=sys.stderr,
+    )
 
 
 def main(arguments=None):
@@ -284,9 +289,16 @@ def main(arguments=None):
         " dependencies, pip)",
     )
     parser.add_argument("--keep-case", action="store_true", help="do not lowercase the text")
+    parser.add_argument("--raw", metavar="FOLDER", help="write a file of raw paragraphs of each package to FOLDER")
     options = parser.parse_args(arguments)
+    packages = options.package or default_packages()
     try:
-        write(options.output, options.package or default_packages(), options.keep_case)
+        if options.raw:
+            os.makedirs(options.raw, exist_ok=True)
+            for package in packages:
+                write(os.path.join(options.raw, f"{package}.txt"), [package], raw=True)
+        else:
+            write(options.output, packages, options.keep_case)
     except TiedtoolsError as error:
         sys.exit(printable(f"corpus.py: {error}"))
 

@@ -17,11 +17,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # The tests of `--fast`: these folders and files, without tests that train, compile, start processes, or import PyTorch.
 FAST = "base evaluation files kernels network text training vectors test_pages.py test_structure.py".split()
 SLOW = """
-test_cachefolder test_convert.py::test_a_full_disk test_cells.py test_encoders test_fit_ test_foreign test_interrupts
-test_jit.py test_kernel_w2v.py::test_update test_kernel_w2vtiles.py::test_mean test_kernel_w2vtiles.py::test_update
-test_memory test_merging test_morphs test_neuralcache test_pictures test_processor test_style test_subwords
-test_syllables code_for_older_cpus cpus_without_a_bfloat16 gensim held_in_memory longer_than_a_block longest_word
-memory_of_rare_words midpoints output_does_not_depend_on_hash peak_memory real_package shares_are_the_text terminal
+hyperwords_matrices starspace test_a_given_vocabulary test_a_share_without test_convert.py::test_a_full_disk
+test_cells.py test_fit_ test_interrupts test_jit.py test_kernel_w2v.py::test_update test_kernel_w2vtiles.py::test_mean
+test_kernel_w2vtiles.py::test_update test_memory test_morphs test_neuralcache test_pictures test_processor test_style
+test_subwords the_site_builds code_for_older_cpus cpus_without_a_bfloat16 gensim held_in_memory longer_than_a_block
+longest_word memory_of_rare_words midpoints output_does_not_depend_on_hash peak_memory real_package shares_are_the_text
+single_process terminal
 """.split()
 
 
@@ -43,7 +44,9 @@ def pytest_collection_modifyitems(config, items):
 def run():
     """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.
 
-    Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test.
+    Returns click's Result: `exit_code`, `stdout_bytes`, `stderr`. A traceback fails the test. `run.fails(2, "--size",
+    "w2v", ...)` checks the exit status, that nothing is printed, and that only the last line of standard error is an
+    error, which names "--size".
     """
     from click.testing import CliRunner
 
@@ -58,6 +61,14 @@ def run():
             raise result.exception
         return result
 
+    def fails(status, named, *args, **options):
+        result = run(*args, **options)
+        *before, error = result.stderr.splitlines() or [""]
+        assert (result.exit_code, result.stdout_bytes) == (status, b""), result.stderr
+        assert error.startswith("tiedtools") and named in error and not any(x.startswith("tiedtools") for x in before)
+        return result
+
+    run.fails = fails
     return run
 
 
@@ -79,7 +90,7 @@ def no_signals(monkeypatch):
 
 @pytest.fixture(scope="session")
 def measured_data():
-    """The folder of public corpora and test sets, laid out as docs/results.md describes; skips the test if absent."""
+    """The folder of public corpora and test sets, laid out as `tiedtools data` expects; skips the test if absent."""
     here = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("TIEDTOOLS_DATA", here))
     if not folder.is_dir():

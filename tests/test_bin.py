@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.base.version import __version__
-from tiedtools.cli import COMMANDS
 
 SCRIPTS = [f"bin/{name}" for name in ("check", "demo", "docs", "fuzz", "stoptest", "test", "tiedtools", "_environment")]
 SCRIPTS += ["examples/quickstart.sh", ".ci/run"]
@@ -115,13 +114,10 @@ class TestEnvironment:
         assert call(checkout / "bin/test", TIEDTOOLS_VENV="").returncode == 0
         assert len(self.logged(checkout)) == 2
 
-    @pytest.mark.parametrize(
-        "answers, message",
-        [
-            ('case "$*" in *version_info*) exit 1 ;; esac', "test: no Python 3.10 to 3.14 among "),
-            ('case "$*" in *ensurepip*) exit 1 ;; esac', "has no venv or ensurepip; on Debian and Ubuntu: apt install"),
-        ],
-    )
+    @pytest.mark.parametrize("answers, message", [
+        ('case "$*" in *version_info*) exit 1 ;; esac', "test: no Python 3.10 to 3.14 among "),
+        ('case "$*" in *ensurepip*) exit 1 ;; esac', "has no venv or ensurepip; on Debian and Ubuntu: apt install"),
+    ])  # fmt: skip
     def test_no_suitable_python(self, checkout, answers, message):
         python = write_script(checkout / "other/python", answers + "\n")
         result = call(checkout / "bin/test", PYTHON=python, TIEDTOOLS_VENV=checkout / "new")
@@ -138,11 +134,3 @@ def test_entry_points(run):
     expected = f"tiedtools {__version__}\n"
     assert run("--version").stdout == expected
     assert call(sys.executable, "-m", "tiedtools", "--version").stdout == expected
-
-
-def test_help(run):
-    overview = run("--help").stdout
-    for name in COMMANDS:
-        result = run(name, "--help")
-        assert result.exit_code == 0 and result.stdout.startswith(f"Usage: tiedtools {name} ")
-        assert f"  {name} " in overview

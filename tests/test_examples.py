@@ -1,6 +1,8 @@
-"""Test the recipes in examples/ that prepare texts and print tables, and the list of technical word pairs."""
+"""Test the scripts in examples/ that prepare texts or compare tyings, and the list of technical word pairs."""
 
-import json
+import argparse
+import importlib.util
+import itertools
 import os
 import re
 import shlex
@@ -11,9 +13,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from paths import ROOT
+from common import ROOT
 
-from tiedtools.evaluation.similarity import read_set
+from tiedtools import Vectors
+from tiedtools.evaluation.similarity import SimilaritySet, read_set
 
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
@@ -71,169 +74,6 @@ def test_the_seed_of_wiki_sentences(tmp_path):
     assert same == again != other
 
 
-FAKE = """#!{python}
-import json, os, sys
-with open("calls", "a") as file:
-    file.write(json.dumps(sys.argv[1:]) + chr(10))
-if "--log-json" in sys.argv:
-    with open(sys.argv[sys.argv.index("--log-json") + 1], "w") as file:
-        file.write('{{"epoch": 1, "valid_ppl": 7.5}}' + chr(10))
-        file.write('{{"best_epoch": 1, "test_ppl": 12.25, "params": 4, "seconds": 1.5}}' + chr(10))
-else:
-    print(*sys.argv[1:])
-"""
-
-
-@pytest.fixture
-def run_recipe(tmp_path):
-    """A function that runs a recipe in `tmp_path` with a fake `tiedtools`; returns (printed lines, calls)."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "tiedtools"
-    program.write_text(FAKE.format(python=sys.executable))
-    program.chmod(0o755)
-    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-
-    def run(script, *arguments):
-        result = shell(script, *arguments, cwd=tmp_path, env={**os.environ, "PATH": path})
-        assert result.returncode == 0 and result.stderr == ""
-        return result.stdout.splitlines(), list(map(json.loads, (tmp_path / "calls").read_text().splitlines()))
-
-    return run
-
-
-TEXTS = ["train.txt", "valid.txt", "test.txt"]
-
-
-def test_rei_figure(run_recipe, tmp_path):
-    _, calls = run_recipe("rei-figure3.sh", *TEXTS, "out dir", 2, "--threads", 1)
-    sizes = [(call[2], call[4], call[call.index("--seed") + 1]) for call in calls]
-    assert len(set(sizes)) == 14 and all(call[:4:2] == ["rnnlm", "100"] or call[4] == "0" for call in calls)
-    assert all(call[-2:] == ["--threads", "1"] for call in calls)
-    header, *points = (tmp_path / "out dir" / "figure3.tsv").read_text().splitlines()
-    assert header == "seed\tmore\tparameters\tperplexity"
-    assert sorted(points) == sorted(f"{seed}\t{more}\t0\t12.25" for seed in "12" for more in "MMMMDDDD")
-    assert run_recipe("rei-figure3.sh", *TEXTS, "out dir", 2)[1] == calls  # finished runs are not repeated
-
-
-def test_press_wolf_small_models(run_recipe):
-    _, calls = run_recipe("press-wolf-table3.sh", "u.npz", "t.npz", "text")
-    assert calls[0] == ["eval-sim", "u.npz:in", "u.npz:out", "t.npz"]
-    assert calls[1:] == [["ppl", model, "text", "--batch", "64", "--repeats"] for model in ("u.npz", "t.npz")]
-
-
-def test_rei_table(run_recipe):
-    (*table, similar), (first, *_, last, _) = run_recipe("rei-table1.sh", *TEXTS, "out dir", "--threads", 2)
-    assert table == [f"{size} 12.25" for size in ("100+0", "120+0", "100+20", "135+0", "100+35")]
-    assert shlex.split(similar) == "similar out dir/100+20.npz valid.txt --sample 10".split()
-    assert first[:6] == ["rnnlm", "-hidden", "100", "--doc-dim", "0", "--sentences"] and first[-2:] == [
-        "--threads",
-        "2",
-    ]
-    assert last[1:5] == ["-hidden", "100", "--doc-dim", "35"]
-    given = dict(zip(last[6:18:2], last[7:18:2]))
-    assert given.pop("--checkpoint") == "out dir/100+35.checkpoint"
-    assert [given[name] for name in ("-train", "-valid", "-test")] == TEXTS
-
-
-INAN = ["", "--augment .65", "--tie --no-output-bias", "--tie --no-output-bias --augment .65"]
-
-
-@pytest.mark.parametrize(
-    "script, before, models",
-    [
-        ("inan-table1.sh", ["inan-small", ".65"], [f"inan-small {options}" for options in INAN]),
-        (
-            "gulordava-table2.sh",
-            [200, 20],
-            [
-                f"gulordava-wiki-600-300 --hidden 200 --size {emb} {tying}"
-                for emb in (20, 200)
-                for tying in ("", "--tie", "--tie-linear")
-                if (emb, tying) != (20, "--tie")
-            ],
-        ),
-        (
-            "assylbekov-table2.sh",
-            ["chars-small"],
-            [f"assylbekov-chars-small --reuse {reuse}" for reuse in ("plain", "none", "emb", "cnn,hw1,hw2", "all")],
-        ),
-        (
-            "assylbekov-table2.sh",
-            ["syllables-medium"],
-            [
-                f"assylbekov-syllables-medium --reuse {reuse}"
-                for reuse in ("plain", "none --lr .5", "emb", "hw1,hw2 --lr .5", "all")
-            ],
-        ),
-        (
-            "press-wolf-table5.sh",
-            [],
-            ["press-wolf-large", "press-wolf-large --tie", "gal-large", "gal-large --tie --weight-decay 0"],
-        ),
-        (
-            "press-wolf-table6.sh",
-            [],
-            [f"press-wolf-small {s}" for s in ("", "--tie", "--projection .154", "--tie --projection .154")],
-        ),
-    ],
-)
-def test_rows_of_language_model_tables(run_recipe, script, before, models):
-    table, calls = run_recipe(script, *before, *TEXTS, "out dir", "--epochs", 1)
-    runs = [call for call in calls if call[0] == "lstm"]
-    rows = [" ".join(call[1 : call.index("-train")]) for call in runs]
-    assert rows == [f"--preset {model}".strip() for model in models]
-    for call in runs:
-        assert call[call.index("-train") :][:6] == ["-train", "train.txt", "-valid", "valid.txt", "-test", "test.txt"]
-        assert call[-2:] == ["--epochs", "1"]
-    for option in "--checkpoint", "--save-model", "--log-json", "-output":
-        assert len({call[call.index(option) + 1] for call in runs}) == len(models)
-    printed = [line for line in table if line.endswith(" 12.25")]
-    assert len(printed) == len(models)
-
-
-def test_inan_trains_on_each_half(run_recipe, tmp_path):
-    (tmp_path / "train.txt").write_text("".join(f"{k}\n" for k in range(7)))
-    table, calls = run_recipe("inan-table2.sh", *TEXTS, "out dir")
-    models = [f"{name} 12.25" for name in ("VD", "AL", "RE", "REAL")]
-    assert table == ["part1", *models, "part2", *models]
-    trained = [call[call.index("-train") + 1] for call in calls]
-    assert trained == ["out dir/part1.txt"] * 4 + ["out dir/part2.txt"] * 4
-    assert (tmp_path / "out dir" / "part1.txt").read_text().split() == ["0", "1", "2"]
-    assert (tmp_path / "out dir" / "part2.txt").read_text().split() == ["3", "4", "5", "6"]
-
-
-def test_inan_figure_has_ten_points_per_seed(run_recipe, tmp_path):
-    (tmp_path / "text").write_text("".join(f"{k} {k} {k}\n" for k in range(12_000)))
-    _, calls = run_recipe("inan-figure1.sh", "text", "out dir", 2, "--epochs", 1)
-    runs = [call for call in calls if call[0] == "lstm"]
-    points = [(call[call.index("--augment-share") + 1], call[call.index("--tau") + 1]) for call in runs]
-    assert (
-        len(set(points)) == 10 and points[:10] == points[10:] and all(call[-2:] == ["--epochs", "1"] for call in runs)
-    )
-    for seed, first in (1, 0), (2, 6_000):
-        words = (tmp_path / "out dir" / f"words{seed}.txt").read_text().splitlines()
-        assert words == [f"{k} {k} {k}" for k in range(first, first + 5_000)]  # four tokens each, including `</s>`
-    lines = (tmp_path / "out dir" / "figure1.tsv").read_text().splitlines()
-    assert lines[0] == "seed\tbeta\ttau\tdistance" and len(lines) == 21
-    panels = [(tmp_path / "out dir" / f"figure1{panel}.tsv").read_text().splitlines() for panel in "ab"]
-    assert [len(panel) for panel in panels] == [1 + 2 * 6, 1 + 2 * 5]
-    assert run_recipe("inan-figure1.sh", "text", "out dir", 2)[1] == calls  # finished runs are not repeated
-
-
-def test_predictions_side_by_side(run_recipe):
-    lines, calls = run_recipe("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt")
-    assert [call[:3] for call in calls] == [["predict", f"{name}.npz", "beginnings.txt"] for name in "ab"]
-    assert len(lines) == 1
-    _, calls = run_recipe("inan-table4.sh", "a.npz", "b.npz", "beginnings.txt", "text")
-    averages = [call for call in calls if call[0] == "ppl"]
-    assert [call[1:3] for call in averages] == [["a.npz", "text"], ["b.npz", "text"]]
-    assert (
-        averages[0][3:]
-        == averages[1][3:]
-        == "--batch 64 --average <unk> --average the --average a --average an".split()
-    )
-
-
 ENGLISH = (
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
@@ -271,8 +111,7 @@ def test_the_tutorial_trains_a_model_that_translates(tmp_path):
     pytest.importorskip("sacrebleu", reason='needs pip install ".[nmt]"')
     page = (ROOT / "docs" / "tutorial.md").read_text()
     lines = page[page.index("awk -f examples/numbers.awk") :].partition("tiedtools plot attention")[0]
-    program = tmp_path / "tiedtools"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tiedtools "$@"\n')
+    (program := tmp_path / "tiedtools").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tiedtools "$@"\n')
     program.chmod(0o755)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
@@ -287,3 +126,101 @@ def test_technical_pairs():
     assert 60 <= len(pairs.pairs) <= 100
     assert len({frozenset(pair) for pair in pairs.pairs}) == len(pairs.pairs)
     assert pairs.scores.min() == 0 and 9 < pairs.scores.max() <= 10
+
+
+SCRIPT = ROOT / "examples" / "tying.py"
+
+
+@pytest.fixture
+def tying(monkeypatch):
+    spec = importlib.util.spec_from_file_location("tying", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_holm(tying):
+    assert tying.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert tying.holm([0.5, 0.9]) == pytest.approx([1, 1])
+
+
+def test_pairs_are_resampled_by_their_words(tying):
+    pairs = [("a", "b"), ("a", "c"), ("d", "e")]
+    counts = tying.word_counts(SimilaritySet("", "", pairs, np.arange(3.0)))
+    assert counts.shape == (1000, 3) and counts.min() == 0
+    # Copies n of 5 words are multinomial: E[nm] = 1 - 1/5, E[nnmk] = (5)_4 / 5^4 + (5)_3 / 5^3, E[nmkl] = (5)_4 / 5^4.
+    assert counts.mean(axis=0) == pytest.approx([0.8] * 3, abs=0.15)
+    together = (counts[:, :1] * counts[:, 1:]).mean(axis=0)
+    assert together == pytest.approx([120 / 625 + 60 / 125, 120 / 625], abs=0.15)
+    assert (counts[counts[:, 0] > 0, 1] > 0).mean() > (counts[counts[:, 0] > 0, 2] > 0).mean() + 0.1
+
+
+def test_rare_neighbors(tying, monkeypatch):
+    monkeypatch.setattr(tying, "FREQUENT", slice(2, 6))
+    monkeypatch.setattr(tying, "RARE", 20)
+    matrix = np.random.default_rng(1).standard_normal((41, 5)).astype(np.float32)
+    cosines = matrix @ matrix.T / np.outer(*[np.linalg.norm(matrix, axis=1)] * 2)
+    np.fill_diagonal(cosines, -2)
+    nearest = np.argsort(-cosines[3:7], axis=1)[:, :10]  # row 0 is </s>
+    found = tying.rare_neighbors(Vectors(["</s>", *(f"w{k}" for k in range(40))], matrix))
+    assert found == pytest.approx((nearest > 20).mean()) and 0 < found < 1
+
+
+def test_differences_have_the_sign_and_intervals_of_their_seeds(tying):
+    rng = np.random.default_rng(1)
+    pairs = [(f"a{k}", f"b{k}") for k in range(200)]
+    sets = {"one": SimilaritySet("", "", pairs, rng.standard_normal(200))}
+    noisy = lambda scale: [{"one": sets["one"].scores + scale * rng.standard_normal(200)} for _ in range(5)]
+    counts = {"one": tying.word_counts(sets["one"])}
+    d, seeds, words, p = tying.compare(noisy(0.5), noisy(2), ["one"], sets, counts)
+    assert 0.3 < d < 0.7 and p < 0.001
+    for low, high in (map(float, interval.split(" to ")) for interval in (seeds, words)):
+        assert 0 < low < d < high < 1
+
+
+def test_trials_runs_and_table(tying, monkeypatch, tmp_path, capsys):
+    topics = [[f"{topic}{k}" for k in range(5)] for topic in "abcd"]
+    rng = np.random.default_rng(1)
+    lines = [" ".join(rng.choice(topics[k % 4], 12)) for k in range(400)]
+    (tmp_path / "text").write_text("\n".join(lines))
+    words = sorted(itertools.chain(*topics))
+    pairs = [f"{a}\t{b}\t{(a[0] == b[0]) + rng.random()}" for a, b in itertools.combinations(words, 2)]
+    (tmp_path / "report").mkdir()
+    for name in tying.SETS.values():
+        (tmp_path / name).write_text("\n".join([*pairs, "unknown\ta1\t1"]))
+    (tmp_path / "questions-words.txt").write_text(": x\na1 a2 b1 b2\na1 a2 c1 c2\n")
+    given = argparse.Namespace(
+        text=str(tmp_path / "text"), folder=tmp_path / "runs", sets=tmp_path, epochs=[1], seeds=[1, 2], only=["CBOW"]
+    )
+    given.folder.mkdir()
+    kept = {name: tying.TYINGS[name] for name in ("untied, PMI", "tied, fixed signs")}
+    for name, value in dict(
+        W2V=tying.W2V.replace("300", "10"), TYINGS=kept, COMPARED=("tied, fixed signs",), FREQUENT=slice(1, 9), RARE=12
+    ).items():
+        monkeypatch.setattr(tying, name, value)
+
+    tying.runs(given)
+    files = {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
+    assert len(files) == 4
+    tying.table(given)
+    assert files == {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
+    printed = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    head, _, *rows, _, columns, _, one, two = printed
+    assert [row[1:3] for row in rows] == [
+        ["CBOW untied, PMI", "in"],
+        ["CBOW untied, PMI", "**sum**"],
+        ["CBOW tied, fixed signs", "**in**"],
+    ]
+    assert {len(row) for row in rows} == {len(head)} and {len(one), len(two)} == {len(columns)}
+    mean = head.index("mean")
+    means = {tuple(row[1:3]): float(row[mean]) for row in rows}
+    difference = means["CBOW tied, fixed signs", "**in**"] - means["CBOW untied, PMI", "**sum**"]
+    assert float(one[columns.index("difference")]) == pytest.approx(difference, abs=0.0016)
+
+    monkeypatch.setattr(tying, "TYINGS", {"tied, fixed signs": "--tie-signs"})
+    monkeypatch.setattr(tying, "options_tried", lambda *_: ["", "-alpha 10000"])
+    tying.trials(given)
+    (good, (*_, last)) = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert good[:4] == ["CBOW", "tied, fixed signs", "defaults", "in"] and len(good) == 9 and last == "diverged"
+    score, *parts = map(float, good[4:8])
+    assert score == pytest.approx(np.mean(parts), abs=0.001)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.text.sources import open_source
 
@@ -113,10 +113,8 @@ def package(tmp_path, monkeypatch):
 
 
 EXPECTED = [
-    "the last of the files is not this one .",
-    "this is the first in the folder .",
-    "this is the second of them .",
-]
+    "the last of the files is not this one .", "this is the first in the folder .", "this is the second of them .",
+]  # fmt: skip
 
 
 def test_order_does_not_depend_on_the_file_system(package, monkeypatch):
@@ -161,6 +159,9 @@ def test_command(run, package, tmp_path):
     lines = run("-package", package, "-package", package, "--keep-case")[1].splitlines()
     assert lines[0] == "The last of the files is Not this one ."
     assert len(lines) == 4
+    assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
+    raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
+    assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
 
 
 def test_progress_is_reported(run, package, monkeypatch):

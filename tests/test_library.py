@@ -1,10 +1,16 @@
-"""Test the library without the command line: its outputs, logs, and errors."""
+"""Test use as a library, the first run, and examples/python.py."""
 
+import importlib.util
 import json
+import os
+import platform
+import random
+import re
 import subprocess
 import sys
 
 import pytest
+from common import ROOT, refused
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.models.word2vec.config import Config
@@ -47,12 +53,6 @@ def test_training_prints_nothing(tmp_path, code):
     assert out.stat().st_size > 0
 
 
-def test_errors_name_fields(tmp_path):
-    code = "from tiedtools.models.lm.config import LstmConfig; LstmConfig(size=4, hidden=5, tying='tied')"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "make `size` and `hidden` equal, or use `tying='linear'`" in result.stderr
-
-
 def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch):
     """The outputs are vectors, model, log, checkpoint, and manifest."""
     monkeypatch.chdir(tmp_path)
@@ -80,7 +80,97 @@ def test_a_trainer_rejects_what_its_command_rejects(tmp_path):
         (Files(output="v.npz"), "would be read as .npz"),
         (Files(log_json="-"), "`log_json` cannot be standard output or empty"),
     ]:
-        with pytest.raises(Contradiction, match=problem):
-            Word2VecTrainer(Config(), [str(tmp_path / "text")], files).train()
+        refused(lambda: Word2VecTrainer(Config(), [str(tmp_path / "text")], files).train(), problem, kind=Contradiction)
     with pytest.raises(Contradiction, match="`write=concat`"):
         Word2VecTrainer(Config(tying="tied"), files=Files(write="concat"))
+
+
+RUN = "-size 20 --epochs 1 -threads 1 --seed 1"
+COMMANDS = {
+    "w2v": f"w2v {RUN} -min-count 1 --tie-linear",
+    "rnnlm": "rnnlm -hidden 20 -class 5 -bptt 3 -bptt-block 5 -max-iter 1 -threads 1 --doc-dim 5",
+    "lstm": f"lstm {RUN} -hidden 24 --batch 5 --steps 7 --tie-linear",
+    "nmt": f"nmt {RUN} --hidden 24 --source text --target",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_first_and_later_runs_write_the_same_bytes(name, tmp_path):
+    rng = random.Random(1)
+    lines = (" ".join(f"w{int(rng.paretovariate(0.7)) % 50}" for _ in range(8)) for _ in range(60))
+    (tmp_path / "text").write_text("\n".join(lines))
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    if platform.machine() in ("x86_64", "AMD64"):  # kernels for this CPU differed when they were compiled twice
+        env |= {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"}
+
+    def run(precision):
+        options = [] if name == "rnnlm" else ["--precision", precision]
+        command = [sys.executable, "-m", "tiedtools", *COMMANDS[name].split(), "text", *options]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True, text=True)
+        return done.stdout, "compil" in done.stderr
+
+    precisions = ["float32"] if name == "rnnlm" else ["float32", "bfloat16"]
+    first = [run(precision) for precision in precisions]
+    assert first[0][1] and len(first[0][0]) > 1000
+    assert [run(precision) for precision in precisions] == [(vectors, False) for vectors, _ in first]
+
+
+EXAMPLES = ROOT / "examples"
+PAGE = ROOT / "docs" / "python.md"
+
+needs_examples = pytest.mark.skipif(not (EXAMPLES.is_dir() and PAGE.exists()), reason="needs a checkout")
+
+
+def python(script, folder, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script), *map(str, arguments)]
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
+
+
+@needs_examples
+def test_the_example(tmp_path):
+    printed = python(EXAMPLES / "python.py", tmp_path, 2000).splitlines()
+    assert [line.split(":")[0] for line in printed if line.startswith("epoch ")] == ["epoch 1", "epoch 2", "epoch 3"]
+    perplexity = next(line for line in printed if line.startswith("test perplexity "))
+    assert 1 < float(perplexity.split()[-1]) < 1000
+    assert any(line.startswith("the name of the -> ") for line in printed) and os.listdir(tmp_path) == []
+
+
+def blocks(page):
+    """The Python code of a page; what needs gensim only if it is installed."""
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [code for code in found if importlib.util.find_spec("gensim") or "gensim" not in code]
+
+
+@needs_examples
+def test_the_page(tmp_path):
+    code = "".join(blocks(PAGE))
+    shown = code + (EXAMPLES / "technical-pairs.txt").read_text()
+    words, source = sorted(set(re.findall("[a-z]+", shown.lower()))), random.Random(1)
+    lines = [" ".join(source.choices(words, k=6)) for _ in range(4100)]
+    (tmp_path / "corpus.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "guide.py").write_text(code)
+    numbers = subprocess.run(["awk", "-f", EXAMPLES / "numbers.awk"], capture_output=True, check=True).stdout
+    (tmp_path / "numbers.tsv").write_bytes(numbers)
+    printed = python("guide.py", tmp_path)
+    assert "\nzwei und vierzig\nneun hundert elf\n" in printed
+    assert printed.startswith("(100,) True ") and "unknown setting `sizes`; did you mean `size`?\n" in printed
+
+
+def test_the_notebook(tmp_path, monkeypatch):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    file = EXAMPLES / "tour.ipynb"
+    notebook = nbformat.read(file, as_version=4)
+    assert file.stat().st_size < 20_000 and [cell for cell in notebook.cells if cell.get("outputs")]
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
+    printed = [out.get("text", "") for cell in notebook.cells for out in cell.get("outputs", ())]
+    first, _, last = next(text for text in printed if text.startswith("word    slice")).split("\n")[1:4]
+    assert "function" not in first and "functions" in last  # the change that was planted

@@ -9,7 +9,7 @@ import zipfile
 from email.parser import Parser
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.base.version import __version__
 

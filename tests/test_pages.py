@@ -1,13 +1,15 @@
-"""Test that the documentation matches the code: the command reference, command lines, paths, names, and links."""
+"""Test the pages: their figures, links, and options, and the site made from them."""
 
 import importlib.util
 import re
 import shlex
+import subprocess
+import sys
 
 import click
 import pytest
 from benchmarks.commands import cli as benchmark
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.cli import COMMANDS, cli
 
@@ -146,3 +148,16 @@ def test_links_resolve():
 def test_every_page_is_listed():
     listed = (ROOT / "README.md").read_text()
     assert [page.name for page in DOCS.glob("*.md") if f"(docs/{page.name})" not in listed] == []
+
+
+def test_the_site_builds(tmp_path):
+    for name in "sphinx", "myst_parser", "furo":
+        pytest.importorskip(name, reason='needs pip install ".[docs]"')
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "--quiet", "--doctree-dir", tmp_path / "trees"]
+    result = subprocess.run([*command, ROOT / "docs", tmp_path / "site"], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    page = (tmp_path / "site" / "python.html").read_text()
+    for name in "Word2Vec.fit", "LanguageModel.perplexity", "Vectors.most_similar", "load", "evaluate_similarity":
+        assert f'id="tiedtools.{name}"' in page
+    assert "&lt;!--" not in page and "eval-rst" not in page
+    assert 'id="which-model-to-choose"' in (tmp_path / "site" / "index.html").read_text()

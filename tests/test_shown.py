@@ -5,16 +5,18 @@ programs) are marked console or text. The commands are run as shown, except that
 the words in the documentation, and that small files replace the published data sets (forkserver.py).
 """
 
+import json
 import os
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 
 import pytest
+from common import ROOT
 from forkserver import CLIENT
-from paths import ROOT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
 
@@ -82,13 +84,9 @@ def shell(server, texts, tmp_path):
     def shell(*command, lines=None):
         path = f"{server}{os.pathsep}{os.environ['PATH']}"
         environment = {
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(ROOT),
-            "TIEDTOOLS_DATA": str(texts / "sets"),
-            "PS4": "$ ",
+            **os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TIEDTOOLS_DATA": str(texts / "sets"), "PS4": "$ ",
             **FEW,
-        }
+        }  # fmt: skip
         command = ["sh", *map(str, command)]
         result = subprocess.run(command, input=lines, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr[-3000:]
@@ -102,7 +100,9 @@ def test_page(shell, page, tmp_path):
     """The commands run; a checkout in which they are typed has no new files for git."""
     before = {path.name for path in tmp_path.iterdir()}
     build = f"'{sys.executable}' examples/corpus.py -package xopen -output {os.devnull}"  # the text already exists
-    shell("-eux", lines=lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build))
+    lines = lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build)
+    texts = f"{build}; mkdir texts; tee <corpus.txt texts/numpy.txt >texts/scipy.txt"
+    shell("-eux", lines=lines.replace("python examples/corpus.py --raw texts", texts))
     if git("rev-parse").returncode == 0:
         written = {path.name for path in tmp_path.iterdir()} - before | {"corpus.txt"}
         ignored = git("check-ignore", "--no-index", "--stdin", lines="\n".join(written))
@@ -120,37 +120,37 @@ def test_git_ignores_no_file_of_the_project():
     assert git("ls-files", "--cached", "--ignored", "--exclude-standard").stdout == ""
 
 
-# Narrow networks; other tests check the sizes in the papers.
-RECIPES = """
-assylbekov-table2.sh chars-small TEXT TEXT TEXT out --filters 1,2 --hidden 8 --epochs 1;\
- assylbekov-table3.sh out/chars-small-all.npz;\
- assylbekov-figure2.sh out/chars-small-none.npz out/chars-small-all.npz f.png;\
- assylbekov-table5.sh TEXT TEXT out/chars-small-all.npz
-gulordava-table1.sh 200-200 TEXT TEXT TEXT out --emb 8 --hidden 8
-gulordava-table2.sh 8 4 TEXT TEXT TEXT out
-gulordava-table3.sh TEXT out
-inan-table1.sh inan-small 1 TEXT TEXT TEXT out --emb 8 --hidden 8
-inan-figure1.sh TEXT out 1 --size 8 --epochs 1
-inan-table2.sh TEXT TEXT TEXT out --emb 8 --hidden 8; assylbekov-figure3.sh out/part1/VD.npz; INAN4
-press-wolf-table2.sh TEXT out; press-wolf-table4.sh out/untied.npz out/tied.npz
-press-wolf-table5.sh TEXT TEXT TEXT out --emb 8 --hidden 8
-press-wolf-table6.sh TEXT TEXT TEXT out --emb 8 --hidden 8; press-wolf-table3.sh out/small.npz out/small--tie.npz TEXT
-press-wolf-table8.sh TEXT TEXT TEXT TEXT TEXT TEXT out --size 8 --hidden 8
-quickstart.sh TEXT . matrix file
-rei-figure3.sh TEXT TEXT TEXT out 1 -hidden 8 --epochs 1
-rei-table1.sh TEXT TEXT TEXT out -hidden 8
-tying-by-epoch.sh TEXT out -size 8; tying-by-epoch.sh TEXT out -size 8
-""".replace("TEXT", "corpus.txt").replace(
-    "INAN4", "inan-table4.sh out/part1/VD.npz out/part1/REAL.npz corpus.txt corpus.txt"
+# Narrow networks; test_results.py checks the command lines of all rows.
+SMALL = "--hidden 8 --threads 1"
+RECIPES = f"""
+sh examples/quickstart.sh corpus.txt . matrix file
+sh examples/tying-by-epoch.sh corpus.txt out -size 8; sh examples/tying-by-epoch.sh corpus.txt out -size 8
+PAPERS gulordava-table3 "CBOW tied+L" --options "-size 8"
+PAPERS inan-figure1 "BETA 1, temperature 5" --options "{SMALL} --size 8"
+PAPERS inan-table2 "half 2, AL" --options "{SMALL} --size 8"
+PAPERS press-wolf-table2 input output --options "-size 8"; PAPERS press-wolf-table4 "skip-gram: input and output"
+PAPERS press-wolf-table8 "English to German, untied" --options "{SMALL} --size 8"
+PAPERS rei-table1 "M = 100, D = 20, 15 epochs" --options "-hidden 8"; PAPERS rei-table3 "M = 100, D = 20"
+PAPERS assylbekov-table2 "MorphSum RE+RW, PTB small" --options "{SMALL} --size 8";\
+ PAPERS assylbekov-table3 MorphSum-RE+RW-PTB-small; PAPERS assylbekov-table5 MorphSum
+""".replace("\\\n", "")
+TEXTS = "text8", "wiki", "wiki-sentences-train", "wiki-sentences-valid", "wiki-sentences-test"
+PAPERS = " ".join(
+    [f"{shlex.quote(sys.executable)} examples/papers.py --folder out --results results --epochs 1 --seed 9"]
+    + [f"--text {name}=corpus.txt" for name in TEXTS]
 )
 
 
-@pytest.mark.parametrize("lines", RECIPES.split("\n")[1:-1], ids=lambda lines: lines.split()[0])
-def test_recipe(shell, lines):
-    shell("-eu", lines="\n".join(f"sh examples/{line.strip()}" for line in lines.split(";")))
+@pytest.mark.parametrize("lines", RECIPES.split("\n")[1:-1], ids=lambda lines: " ".join(lines.split()[:2]))
+def test_recipe(shell, lines, tmp_path):
+    shell("-eu", lines=lines.replace("; ", "\n").replace("PAPERS", PAPERS))
+    for path in (tmp_path / "results").glob("*.json"):
+        data = json.loads(path.read_text())
+        runs = [run for row in data["rows"] for run in row["runs"] if run["seed"] == 9]
+        assert runs and all(data["figures"][-1] in run for run in runs)
 
 
-def test_every_recipe_is_run():
+def test_every_script_is_run():
     run_elsewhere = {"wiki-sentences.sh"}  # in test_examples.py
     assert {path.name for path in EXAMPLES.glob("*.sh")} == {*re.findall(r"[\w-]+\.sh", RECIPES)} | run_elsewhere
 

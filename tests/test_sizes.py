@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from common import refused
 from fuzzcases import LOG, VOCAB, written
 from fuzzmutations import PACK, npy
 
@@ -84,8 +85,7 @@ CLAIMS = {
 def test_false_sizes_in_headers_of_vector_files(tmp_path, little_memory, name):
     for file, data in CLAIMS[name].items():
         (tmp_path / file).write_bytes(data)
-    with pytest.raises(TiedtoolsError, match=f"^{tmp_path}"):
-        Vectors.read(tmp_path / name)
+    refused(lambda: Vectors.read(tmp_path / name), f"{tmp_path}")
     assert Check(str(tmp_path / name)).counts.total()
 
 
@@ -102,12 +102,10 @@ def language_models():
 
 @pytest.mark.parametrize("model, change", list(language_models()))
 def test_false_sizes_in_options_of_model_files(tmp_path, little_memory, model, change):
-    path = tmp_path / "m.npz"
-    path.write_bytes(written(model.save))
+    (path := tmp_path / "m.npz").write_bytes(written(model.save))
     head, words, arrays = modelfile.load(path)
     path.write_bytes(written(modelfile.save, model.kind, {**head["config"], **change}, words, arrays))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: not a tiedtools model, or corrupt"):
-        load_language_model(path)
+    refused(lambda: load_language_model(path), f"{path}: not a tiedtools model, or corrupt")
 
 
 @pytest.mark.parametrize("label", ["vocabulary", "hidden layer", "class"])
@@ -143,27 +141,23 @@ def test_model_files_never_run_code(tmp_path, name, raw):
         )
     )
     for read in Vectors.read, modelfile.load, load_language_model:
-        with pytest.raises(TiedtoolsError, match=f"^{path}: .*corrupt"):
-            read(path)
+        refused(lambda: read(path), f"{path}: ", "corrupt")
     path.write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(TiedtoolsError, match=f"^{path}: not a tiedtools model"):
-        Vectors.read(path)
+    refused(lambda: Vectors.read(path), f"{path}: not a tiedtools model")
 
 
 def test_npy_headers_are_not_evaluated(tmp_path):
     for expression in ("(exit(),)", "(" + "-" * 5000 + "1,)", "(" * 3000 + ")" * 3000, "(1" + "0" * 5000 + ",)"):
         (tmp_path / "v.npy").write_bytes(npy_header(expression))
         (tmp_path / "v.words").write_text("a\n")
-        with pytest.raises(TiedtoolsError, match="v.npy: is not a whole .npy file: no .npy header"):
-            Vectors.read(tmp_path / "v.npy")
+        refused(lambda: Vectors.read(tmp_path / "v.npy"), "v.npy: is not a whole .npy file: no .npy header")
 
 
 def test_compressed_and_overlapping_members_are_rejected(tmp_path, little_memory):
     path = tmp_path / "m.npz"
     arrays = dict(header=header(), words=npy(b"a"), emb_in=npy_header((1, 10**6)) + bytes(4 * 10**6))
     path.write_bytes(archive(arrays, zipfile.ZIP_DEFLATED))
-    with pytest.raises(TiedtoolsError, match="m.npz: .*its arrays are compressed"):
-        Vectors.read(path)
+    refused(lambda: Vectors.read(path), "m.npz: ", "its arrays are compressed")
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr("header.npy", header())
@@ -173,21 +167,15 @@ def test_compressed_and_overlapping_members_are_rejected(tmp_path, little_memory
             file.filelist.append(copy.copy(file.getinfo("emb_in.npy")))
             file.filelist[-1].filename = f"x{k}.npy"
     path.write_bytes(out.getvalue())
-    with pytest.raises(TiedtoolsError, match="m.npz: .*its arrays are larger than the file"):
-        modelfile.load(path)
+    refused(lambda: modelfile.load(path), "m.npz: ", "its arrays are larger than the file")
 
 
 READERS = {
-    "vocabulary": Vocab.read,
-    "similarity set": similarity.read_set,
-    "questions": analogysets.read_set,
-    "log": read_log,
-    "lines": lambda path: list(lexicon.lines(path)),
-    "probabilities": lambda path: list(rnnlmtest.probabilities(path)),
-    "text": lambda path: encode([path]),
-    "scored text": lambda path: list(lexicon.pieces(path)),
+    "vocabulary": Vocab.read, "similarity set": similarity.read_set, "questions": analogysets.read_set, "log": read_log,
+    "lines": lambda path: list(lexicon.lines(path)), "probabilities": lambda path: list(rnnlmtest.probabilities(path)),
+    "text": lambda path: encode([path]), "scored text": lambda path: list(lexicon.pieces(path)),
     "vectors": Vectors.read,
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["gz", "xz"])
@@ -202,15 +190,12 @@ def test_decompression_bombs(bomb, monkeypatch, little_memory, read):
     """An endless line is rejected for its length, before memory runs out."""
     monkeypatch.setattr(sources, "LONGEST_LINE", 1 << 20)
     monkeypatch.setattr(streams, "MAX_LINE", 1 << 20)
-    with pytest.raises(TiedtoolsError, match=f"^{bomb}"):
-        read(bomb)
+    refused(lambda: read(bomb), f"{bomb}")
 
 
 def test_lists_that_are_too_large_when_decompressed(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "LARGEST_LIST", 1 << 16)
-    path = tmp_path / "s.gz"
-    path.write_bytes(gzip.compress(b"a b 1\n" * 20_000))
-    with pytest.raises(TiedtoolsError, match="has more than 65,536 bytes"):
-        similarity.read_set(path)
+    (path := tmp_path / "s.gz").write_bytes(gzip.compress(b"a b 1\n" * 20_000))
+    refused(lambda: similarity.read_set(path), "has more than 65,536 bytes")
     path.write_bytes(gzip.compress(LOG))
     assert len(read_log(path)) == 3

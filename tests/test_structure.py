@@ -8,7 +8,7 @@ import sys
 
 import click
 import pytest
-from paths import ROOT
+from common import ROOT
 
 from tiedtools.cli import cli
 
@@ -19,34 +19,11 @@ OTHERS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").rglob("*.
 # Folders from the lowest level to the highest: a module imports only from its own folder or from lower levels.
 # The files of a folder lie below its subfolders.
 FOLDERS = [
-    "base",
-    "kernels",
-    "kernels.base",
-    "kernels.text",
-    "kernels.rnnlm",
-    "kernels.word2vec",
-    "kernels.output",
-    "kernels.cells",
-    "files",
-    "parallel",
-    "text",
-    "vectors",
-    "network",
-    "network.encoders",
-    "network.cells",
-    "network.layers",
-    "runs",
-    "training",
-    "evaluation",
-    "models",
-    "models.word2vec",
-    "models.translation",
-    "models.rnnlm",
-    "models.lm",
-    "api",
-    "cli",
-    "__main__",
-]
+    "base", "kernels", "kernels.base", "kernels.text", "kernels.rnnlm", "kernels.word2vec", "kernels.output",
+    "kernels.cells", "files", "parallel", "text", "vectors", "network", "network.encoders", "network.cells",
+    "network.layers", "runs", "training", "evaluation", "models", "models.word2vec", "models.translation",
+    "models.rnnlm", "models.lm", "api", "cli", "__main__",
+]  # fmt: skip
 
 
 def module_name(path):

@@ -8,6 +8,7 @@ from tiedtools.base.version import __version__ as __version__
 if TYPE_CHECKING:
     from tiedtools.api.evaluation import evaluate_analogies as evaluate_analogies
     from tiedtools.api.evaluation import evaluate_similarity as evaluate_similarity
+    from tiedtools.api.explore import explore as explore
     from tiedtools.api.language import LanguageModel as LanguageModel
     from tiedtools.api.loading import load as load
     from tiedtools.api.runs import Runs as Runs
@@ -37,6 +38,7 @@ PUBLIC = {
     "documents": "api.text",
     "evaluate_analogies": "api.evaluation",
     "evaluate_similarity": "api.evaluation",
+    "explore": "api.explore",
     "load": "api.loading",
     "tokenize": "api.text",
 }

@@ -8,7 +8,7 @@ import click
 
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.cli.options import Finite, flag, json_option, option, precision_option, together
+from tiedtools.cli.options import Finite, choice, flag, json_option, option, together
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import split_compression
@@ -78,7 +78,7 @@ threads_option = option(
 measurement = together(threads_option, runs_option, as_json)
 model_options = together(
     dropout_option,
-    precision_option("Precision of matrix products in tiedtools."),
+    choice("precision", "float32 bfloat16", "Precision of matrix products in tiedtools.", "float32"),
     steps_option,
     against("torch or torch-bf16"),
     measurement,
@@ -347,12 +347,7 @@ def w2v(text, words, threads, runs, variants, against, whole, as_json, min_count
 @count("threads", 1, "Training threads of each rank.", most=1024)
 @runs_option
 @option("exchange-words", type=Finite(1), metavar="N", help="As in `tiedtools w2v`.  [default: as there]")
-@option(
-    "exchange-precision",
-    type=click.Choice(["float32", "bfloat16"]),
-    default="float32",
-    help="Precision of the changes that are exchanged.",
-)
+@choice("exchange-precision", "float32 bfloat16", "Precision of the changes that are exchanged.", "float32")
 @option(
     "delay", type=Finite(0, 10**6), default=0, metavar="MS", help="Minimum duration of an exchange in milliseconds."
 )

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from common import refused
 
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE
@@ -117,8 +118,7 @@ def test_a_model_has_its_vectors_and_counts(tmp_path, model):
 def test_settings_have_the_names_of_gensim(typed, own):
     assert tt.Word2Vec(**typed).configured == tt.Word2Vec(**own).configured
     for name in ALIASES:
-        with pytest.raises(tt.Contradiction):
-            tt.Word2Vec(**{name: [1]})
+        refused(lambda: tt.Word2Vec(**{name: [1]}), kind=tt.Contradiction)
 
 
 def test_language_models_have_the_names_of_their_cells():
@@ -172,8 +172,7 @@ def test_vectors_are_a_container(vectors):
     assert not np.shares_memory(np.array(vectors), vectors.matrix)
     assert [(word, row.tolist()) for word, row in vectors.items()] == [(w, vectors[w].tolist()) for w in WORDS]
     assert vectors.restrict(3).words == vectors[:3].words == WORDS[:3] and vectors.counts is None
-    with pytest.raises(tt.TiedtoolsError, match="no count is known"):
-        vectors.get_vecattr("king", "count")
+    refused(lambda: vectors.get_vecattr("king", "count"), "no count is known")
 
 
 def test_what_is_shown_of_vectors_is_short(vectors):
@@ -210,8 +209,10 @@ def test_a_used_up_generator_is_called_that(model):
     for use in model.fit, lm.perplexity, lm.score:
         with pytest.raises(FileNotFoundError, match=r"pass a text as sentences, \['the king'.split\(\), ...\]"):
             use("the king")
-        with pytest.raises(FileNotFoundError, match="^king: cannot be read"):
+        with pytest.raises(FileNotFoundError, match=r"^'king': no such file; .* \['king'.split\(\), ...\]"):
             use("king")
+        with pytest.raises(FileNotFoundError, match="^king.txt: cannot be read"):
+            use("king.txt")
     assert lm.perplexity(["the king".split()]) > 0
 
 
@@ -227,6 +228,7 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: tt.Word2Vec(3): TypeError,
         lambda: tt.load(tmp_path / "none.txt"): FileNotFoundError,
         lambda: tt.Word2Vec().fit(tmp_path): OSError,
+        lambda: vectors.write(tmp_path / "none" / "v.txt"): OSError,
     }.items():  # fmt: skip
         with pytest.raises(kind) as error:
             call()

@@ -1,4 +1,4 @@
-"""LanguageModel from Python."""
+"""Test LanguageModel and Translator."""
 
 import concurrent.futures
 import dataclasses
@@ -8,9 +8,12 @@ import pickle
 
 import numpy as np
 import pytest
+from common import refused
 
+import tiedtools
 import tiedtools as tt
-from tiedtools.cli.lm import lstm as lstm_command
+from tiedtools.base.errors import Contradiction
+from tiedtools.cli.networks import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
@@ -116,20 +119,11 @@ def test_next_words_are_those_of_predict(tmp_path, run, models, kind):
 
 
 @both
-@pytest.mark.parametrize(
-    "limits, options",
-    [
-        (dict(sentences=3), ["--lines", 3]),
-        (dict(words=9, seed=5), ["--words", 9, "--seed", 5]),
-        (
-            dict(sentences=2, prompt="the cat", temperature=0.5),
-            ["--lines", 2, "--prompt", "the cat", "--temperature", 0.5],
-        ),
-        (dict(top_k=2, no_unk=True, words=20), ["--top-k", 2, "--no-unk", "--words", 20]),
-        ({}, []),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("limits, options", [
+    (dict(sentences=3), ["--lines", 3]), (dict(words=9, seed=5), ["--words", 9, "--seed", 5]),
+    (dict(sentences=2, prompt="the cat", temperature=0.5), ["--lines", 2, "--prompt", "the cat", "--temperature", 0.5]),
+    (dict(top_k=2, no_unk=True, words=20), ["--top-k", 2, "--no-unk", "--words", 20]), ({}, []),
+], ids=str)  # fmt: skip
 def test_text_is_that_of_generate(tmp_path, run, models, kind, limits, options):
     models[kind].save(tmp_path / "model")
     printed = run("generate", tmp_path / "model", *options).stdout_bytes.decode()
@@ -213,10 +207,8 @@ def test_a_preset_and_its_vocabulary():
 def test_wrong_models_are_refused(tmp_path):
     tt.Word2Vec(size=4, epochs=1, min_count=1).fit(SENTENCES).save(tmp_path / "vectors.npz")
     assert isinstance(tt.load(tmp_path / "vectors.npz"), tt.Word2Vec)
-    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
-        tt.LanguageModel().perplexity(SENTENCES)
-    with pytest.raises(tt.TiedtoolsError, match="a sentence is a list of words, not str"):
-        tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"]))
+    refused(lambda: tt.LanguageModel().perplexity(SENTENCES), "not trained; call `fit` first")
+    refused(lambda: tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"])), "a sentence is a list of words, not str")
 
 
 def test_public_names():
@@ -227,3 +219,58 @@ def test_public_names():
     assert set(tt.__all__) <= set(dir(tt))
     with pytest.raises(AttributeError, match="no attribute 'Glove'"):
         _ = tt.Glove
+
+
+SOURCE = [["a", "b"], ["b"], ["c", "a", "b"], ["c"]] * 6
+TARGET = [["x", "y"], ["y"], ["z", "x", "y"], ["z"]] * 6
+SETTINGS = dict(size=8, hidden=8, epochs=2, batch=4, threads=1, seed=2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiedtools.Translator(tie="decoder", **SETTINGS).fit(SOURCE, TARGET)
+
+
+def test_fit_and_vectors(model):
+    assert [epoch["epoch"] for epoch in model.history] == [1, 2]
+    assert set(model.vectors.words) == {"</s>", "<unk>", "x", "y", "z"}
+    assert set(model.word_vectors("source").words) == {"</s>", "<unk>", "a", "b", "c"}
+    assert repr(model) == f"Translator(tie='decoder', {', '.join(f'{k}={v}' for k, v in SETTINGS.items())})"
+
+
+def test_validation():
+    pytest.importorskip("sacrebleu")
+    seen = []
+    model = tiedtools.Translator(tie="all", **SETTINGS)
+    model.fit(SOURCE, TARGET, SOURCE[:4], TARGET[:4], on_epoch=seen.append)
+    assert [epoch["valid_bleu"] for epoch in model.history] == [epoch["valid_bleu"] for epoch in seen]
+
+
+def test_translations_have_the_scores_of_given_ones(model):
+    sentences = [["a", "b"], [], ["c", "nothing"]]
+    found = list(model.translations(sentences, beam=3, align=True, max_length=5))
+    assert [best.text for best, *_ in found] == list(model.translate(sentences, beam=3, max_length=5))
+    assert found[1][0].text == "" and found[0][0].weights.shape == (len(found[0][0].target), 3)
+    for normalize in False, True:
+        best = found[0]
+        scores = model.score([["a", "b"]] * len(best), [t.text.split() for t in best], normalize=normalize)
+        lengths = [len(t.target) if normalize else 1 for t in best]
+        np.testing.assert_allclose(scores, [t.logprob / n for t, n in zip(best, lengths)], atol=1e-4)
+    assert len(list(model.translate(iter([["a"]] * 3), batch=1))) == 3
+
+
+def test_save_and_load(model, tmp_path):
+    model.save(tmp_path / "m.npz")
+    again = tiedtools.load(tmp_path / "m.npz", threads=1)
+    assert isinstance(again, tiedtools.Translator) and again.settings["tie"] == "decoder"
+    assert list(again.translate(SOURCE[:3])) == list(model.translate(SOURCE[:3]))
+
+
+def test_mistakes(model):
+    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
+    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
+    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
+    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
+    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)

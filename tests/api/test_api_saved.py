@@ -1,12 +1,16 @@
-"""Test that a saved and loaded model has all its settings, and that `fit` says that it replaces a trained model."""
+"""Test saved and loaded estimators, and slices."""
 
 import copy
 import dataclasses
+import json
 import pickle
 
+import numpy as np
 import pytest
+from common import refused
 
 import tiedtools as tt
+from tiedtools.api.slices import read_slices, train_slices
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import LmReading, Reading
 from tiedtools.files import modelfile
@@ -19,11 +23,9 @@ from tiedtools.training.schedules import Training
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran", "off"], ["the", "dog", "sat"]] * 60
 TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
 PARTS = {
-    "w2v": (Config, Reading),
-    "lstm": (LstmConfig, Training, LmReading),
-    "rnnlm": (RnnlmConfig, Training, LmReading),
+    "w2v": (Config, Reading), "lstm": (LstmConfig, Training, LmReading), "rnnlm": (RnnlmConfig, Training, LmReading),
     "nmt": (TranslationConfig, Training, BitextReading),
-}
+}  # fmt: skip
 READING = dict(min_count=2, max_vocab=50, errors="ignore")
 TRAINING = dict(
     epochs=2, sessions=2, restart="last", keep="last", lr=0.5, clip=0.7, schedule="decay", decay=1.5, min_gain=0.1,
@@ -82,16 +84,9 @@ MODELS = {
 CASES = [(kind, settings) for kind, models in MODELS.items() for settings in models]
 # Implied by others, or of other libraries, or with a default that is a number of this machine.
 UNSET = {
-    "field",
-    "target_field",
-    "tokenize",
-    "learn_start",
-    "shuffle",
-    "language",
-    "segmentation",
-    "highway_dim",
+    "field", "target_field", "tokenize", "phrases", "learn_start", "shuffle", "language", "segmentation", "highway_dim",
     "threads",
-}
+}  # fmt: skip
 every_model = pytest.mark.parametrize("kind, settings", CASES, ids=str)
 
 
@@ -139,21 +134,14 @@ def test_all_settings_survive(tmp_path, kind, settings):
     assert flat(tt.load(tmp_path / "model", threads=3)) == expected | {"threads": 3}
 
 
-@pytest.mark.parametrize(
-    "command, settings",
-    [
-        (
-            "w2v -min-count 2 -max-vocab 9 -size 6 -iter 1 -threads 1",
-            dict(min_count=2, max_vocab=9, epochs=1, threads=1),
-        ),
-        ("lstm -min-count 3 --size 6 --epochs 1 --lr 3 --valid-share .3", dict(min_count=3, lr=3.0, valid_share=0.3)),
-        ("lm --cell gru --size 6 --epochs 1 --decay 3 --errors replace", dict(decay=3.0, errors="replace", cell="gru")),
-        ("rnnlm -hidden 6 -max-iter 2 -min-count 2 -alpha .2", dict(epochs=2, min_count=2, lr=0.2, hidden=6)),
-        ("rnnlm -hidden 6 --one-iter -min-count 2", dict(epochs=1, valid_share=0, min_count=2)),
-        ("nmt --source text --target text --size 6 --hidden 6 --epochs 1 --no-bleu", dict(bleu=False, epochs=1)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("command, settings", [
+    ("w2v -min-count 2 -max-vocab 9 -size 6 -iter 1 -threads 1", dict(min_count=2, max_vocab=9, epochs=1, threads=1)),
+    ("lstm -min-count 3 --size 6 --epochs 1 --lr 3 --valid-share .3", dict(min_count=3, lr=3.0, valid_share=0.3)),
+    ("lm --cell gru --size 6 --epochs 1 --decay 3 --errors replace", dict(decay=3.0, errors="replace", cell="gru")),
+    ("rnnlm -hidden 6 -max-iter 2 -min-count 2 -alpha .2", dict(epochs=2, min_count=2, lr=0.2, hidden=6)),
+    ("rnnlm -hidden 6 --one-iter -min-count 2", dict(epochs=1, valid_share=0, min_count=2)),
+    ("nmt --source text --target text --size 6 --hidden 6 --epochs 1 --no-bleu", dict(bleu=False, epochs=1)),
+], ids=str)  # fmt: skip
 def test_models_of_commands_keep_their_settings(tmp_path, monkeypatch, run, command, settings):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text(TEXT)
@@ -179,15 +167,110 @@ def test_fit_says_that_it_replaces_a_trained_model(tmp_path, messages, kind):
     assert told not in messages()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [3, [1], {"min_count": -1}, {"min_count": "x"}, {"threads": "x"}, {"unheard_of": 1}, {"size": []}],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [
+    3, [1], {"min_count": -1}, {"min_count": "x"}, {"threads": "x"}, {"unheard_of": 1}, {"size": []},
+], ids=str)  # fmt: skip
 def test_wrong_settings_in_a_file_are_reported(tmp_path, settings):
     fitted(make("w2v", size=4, epochs=1, min_count=1)).save(tmp_path / "model")
     header, words, arrays = modelfile.load(str(tmp_path / "model"))
     with open(tmp_path / "model", "wb") as file:
         modelfile.save(file, "word2vec", header["config"], words, arrays, settings)
-    with pytest.raises(tt.TiedtoolsError, match="model: not a tiedtools model, or corrupt"):
-        tt.load(tmp_path / "model")
+    refused(lambda: tt.load(tmp_path / "model"), "model: not a tiedtools model, or corrupt")
+
+
+RNG = np.random.default_rng(5)
+CLUSTERS = [[f"{name}{k}" for k in range(6)] for name in "abcd"]
+SETTINGS = dict(size=10, epochs=4, min_count=1, threads=1, sample=0.0, architecture="skipgram", window=4)
+
+
+def text(cluster, n=1200):
+    """Return sentences in which `word` occurs among the words of one cluster."""
+    lines = []
+    for k in range(n):
+        line = [*RNG.permutation(CLUSTERS[k % 4])[:5]]
+        lines.append(" ".join([*line[:2], "word", *line[2:]] if k % 4 == cluster else line))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    for name, cluster in ("1810s", 0), ("1820s", 0), ("1830s", 1):
+        (folder / f"{name}.txt").write_text(text(cluster) + ("only here\n" * 5 if name == "1810s" else ""))
+    return [str(folder / f"{name}.txt") for name in ("1810s", "1820s", "1830s")]
+
+
+@pytest.mark.parametrize("tying", ["untied", "tied"])
+def test_the_word_that_changed_is_found(texts, tmp_path, run, tying):
+    train_slices(dict(SETTINGS, tying=tying), texts, str(tmp_path / "s"), runs=3)
+    found = json.loads(run("shift", tmp_path / "s", "--json").stdout)
+    assert found["slices"] == ["1810s", "1820s", "1830s"]
+    assert found["results"][0]["word"] == "word" and found["results"][0]["low"] > found["results"][1]["change"]
+    path = json.loads(run("shift", tmp_path / "s", "word", "--json").stdout)["results"]
+    assert [line["slice"] for line in path] == found["slices"]
+    assert path[0]["cosine"] == pytest.approx(1, abs=1e-3)
+    assert path[1]["cosine"] > path[2]["cosine"]
+    near = [[word for word in line["neighbors"] if word not in ("</s>", "only", "here")] for line in path]
+    assert [{word[0] for word in words[:2]} for words in near] == [{"a"}, {"a"}, {"b"}]
+
+
+def test_slices_of_untied_vectors_have_the_frozen_output_of_the_compass(texts, tmp_path, run):
+    """A slice is a training that continues from the compass; words that it lacks are missing in it."""
+    args = "-size 10 -iter 4 -min-count 1 -threads 1 -sample 0 -cbow 0 -window 4".split()
+    assert run("w2v", "--slices", *texts, *args, "-output", tmp_path / "s").exit_code == 0
+    slices = read_slices(str(tmp_path / "s"))
+    model = tt.Word2Vec(**SETTINGS).fit(texts[1], init_from=tmp_path / "s" / "compass.npz", freeze="out")
+    (_, matrix), words = slices["1820s"][0], slices["1820s"][0][0]
+    assert "only" not in words and "only" in slices["1810s"][0][0]
+    np.testing.assert_array_equal(matrix, [model.vectors[word].astype(np.float16) for word in words])
+    compass = tt.load(tmp_path / "s" / "compass.npz").model
+    order = [compass.vocab.words.index(word) for word in model.model.vocab.words]
+    np.testing.assert_array_equal(model.model.emb_out, compass.emb_out[order])
+
+
+def test_an_interrupted_training_is_continued(texts, tmp_path, run):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    train_slices(SETTINGS, texts, str(whole))
+
+    def stop(trainer):
+        if part.joinpath("1810s.runs").exists():
+            raise KeyboardInterrupt
+        trainer.train()
+
+    with pytest.raises(KeyboardInterrupt):
+        train_slices(SETTINGS, texts, str(part), stop)
+    assert not part.joinpath("1820s.runs").exists()
+    trained = []
+    train_slices(SETTINGS, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
+    assert len(trained) == 2
+    for name in "1810s.runs", "1820s.runs", "1830s.runs":
+        assert (part / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options", [["--valid", "x"], ["--save-model", "m.npz"], ["--checkpoint", "c"], ["-output", "-"]]
+)
+def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options):
+    output = [] if "-output" in options else ["-output", tmp_path / "s"]
+    result = run("w2v", "--slices", *texts, *options, *output)
+    assert result.exit_code == 2 and not (tmp_path / "s").exists()
+    assert run("w2v", "--slices", texts[0], texts[0], "-output", tmp_path / "s").exit_code == 1
+    assert run("shift", tmp_path).exit_code == 1
+
+
+def test_align(tmp_path, run):
+    """Vectors rotated and moved agree after alignment; the residual of the others shows in the table."""
+    words = [f"w{k}" for k in range(50)]
+    one = tt.Vectors(words, RNG.standard_normal((50, 6)))
+    turned = one.matrix @ np.linalg.qr(RNG.standard_normal((6, 6)))[0] + 3
+    tt.Vectors([*words, "new"], np.concatenate([turned, np.ones((1, 6))])).write(tmp_path / "b.txt")
+    one.write(tmp_path / "a.txt")
+    args = ["align", tmp_path / "a.txt", tmp_path / "b.txt", "--output", tmp_path / "c.txt"]
+    plain = json.loads(run(*args, "--json").stdout)["results"]
+    assert len(plain) == 1 and plain[0]["words"] == 50 and plain[0]["cosine"] < 0.9
+    found = json.loads(run(*args, "--center", "--no-normalize", "--json").stdout)["results"]
+    assert found[0]["cosine"] == pytest.approx(1, abs=1e-6)
+    aligned = tt.Vectors.read(tmp_path / "c.txt")
+    assert aligned.words[-1] == "new"
+    np.testing.assert_allclose(aligned.matrix[:-1], one.matrix, atol=1e-5)
+    assert run("align", tmp_path / "a.txt", tmp_path / "b.txt", "--output", tmp_path / "a.txt").exit_code == 2

@@ -1,10 +1,12 @@
-"""Test the benchmark `mpi`: its rows with and without MPI, the simulated network, and errors."""
+"""Test the benchmark `mpi`, and the predicted speed of training on many machines."""
 
 import json
+import math
 import os
 
 import pytest
 from benchmarks import mpi
+from benchmarks.mpiprediction import MACHINES, NETWORKS, Setup
 from rankscase import needs_mpi
 
 from tiedtools.base.errors import TiedtoolsError
@@ -63,3 +65,71 @@ def test_without_mpi(bench, missing, monkeypatch):
     assert result.exit_code == 1 and result.stderr == (
         f'Error: {missing} is not installed; run pip install "tiedtools[mpi]" mpich\n'
     )
+
+
+IDEAL = dict(gbits=math.inf, latency=0, handled=math.inf)
+RUNS = 1e7, 1e9, 1e11
+
+
+@pytest.mark.parametrize("words", RUNS)
+def test_one_machine(words):
+    setup = Setup()
+    assert setup.rate(1, words) == pytest.approx(setup.words_per_s)
+    assert setup.run(1, words) > words / setup.words_per_s
+
+
+@pytest.mark.parametrize("words", RUNS)
+def test_without_costs_n_machines_are_n_times_as_fast(words):
+    setup = Setup(**IDEAL)
+    for n in MACHINES:
+        assert setup.rate(n, words) == pytest.approx(n * setup.words_per_s)
+        assert setup.run(n, words) * n >= setup.run(1, words)
+
+
+@pytest.mark.parametrize("words", RUNS)
+def test_no_machines_are_more_than_n_times_as_fast_and_better_ones_never_slower(words):
+    for n in MACHINES[1:]:
+        rates = [Setup(gbits=gbits).rate(n, words) for gbits in (*NETWORKS, math.inf)]
+        assert rates == sorted(rates) and rates[-1] < n * Setup().words_per_s
+        for better in dict(latency=0), dict(handled=1e12), dict(bytes=2), dict(matrices=1), dict(vocabulary=20_000):
+            assert Setup(**better).rate(n, words) >= Setup().rate(n, words), better
+
+
+def test_an_epoch_by_hand():
+    """Two matrices of 3,000 rows; exchanges of 1,024, 2,048, 1,024, and 3,000 rows, and all of them at the end."""
+    setup = Setup(words_per_s=50, cores=4, vocabulary=3000, size=15, epochs=1, exchange_words=1000, latency=0.5)
+    setup.handled, setup.gbits = 4 * 2 * 17 * 1024, 8 * 4 * 2 * 17 * 1024 / 1e9  # both 1 s for 1,024 rows of 17 numbers
+    share = 3000 / 1024
+    took = [2 + 2, 4 + 2, 2 + 2, 2 * share + 2]
+    assert [setup.exchange(2, rows)[0] for rows in (1024, 2048, 1024, 3000)] == pytest.approx(took)
+    handling = (1 + 2 + 1 + share) / 4
+    assert setup.epoch(2, 5000) == pytest.approx(5 * 1000 / 100 + handling + took[3])  # none takes two periods
+    setup.words_per_s = 1e9  # ranks wait for all exchanges
+    assert setup.epoch(2, 5000) == pytest.approx(sum(took) + took[3] + 1 / 4, abs=1e-4)
+
+
+def test_long_epochs_are_extrapolated():
+    setup = Setup(vocabulary=5000, epochs=1, exchange_words=1e5)
+    seconds = [setup.epoch(8, 1e5 * periods) for periods in (17, 33, 641)]
+    assert (seconds[2] - seconds[1]) / 608 == pytest.approx((seconds[1] - seconds[0]) / 16, rel=0.01)
+
+
+def test_words_from_which_machines_pay():
+    setup = Setup(vocabulary=20_000)
+    words = setup.words_for(4, 2)
+    assert setup.run(1, words) > 2 * setup.run(4, words) and setup.words_for(4, 1) < words
+    assert setup.run(1, words / 2) < 2 * setup.run(4, words / 2)
+    assert setup.words_for(4, 4) is None
+
+
+def test_program(bench):
+    result = bench("predict", "--words", "1e9", "exchange_words=1e6")
+    title, _, head, _, *rows = result.stdout.splitlines()
+    assert title.startswith("1 billion words in 5 epochs") and head.count("|") == 7
+    assert [row.split(" | ")[0:2] for row in rows] == [[f"| {g}", str(n)] for g in NETWORKS for n in MACHINES]
+
+
+@pytest.mark.parametrize("setting", ["words=2", "cores", "cores=two"])
+def test_settings_that_are_wrong(bench, setting):
+    assert bench("predict", setting).exit_code == 2
+    assert Setup.of(["cores=8", "gbits=2.5"]) == Setup(cores=8, gbits=2.5)

@@ -13,8 +13,8 @@ import sys
 
 import numpy as np
 import pytest
+from common import HELPERS, save
 from fakelm import WORDS, FakeLM
-from paths import HELPERS
 
 from tiedtools.files import modelfile
 
@@ -25,8 +25,7 @@ TIEDTOOLS = [sys.executable, "-c", MAIN]
 
 
 def saved(path, model):
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     return path
 
 
@@ -43,8 +42,7 @@ def closed(tmp_path):
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_text(TEXT)
+    (path := tmp_path / "text").write_text(TEXT)
     return path
 
 
@@ -128,8 +126,7 @@ def test_words_of_probability_zero(run, tmp_path):
 
 
 def test_several_texts(run, lm, text, tmp_path):
-    packed = tmp_path / "packed.gz"
-    packed.write_bytes(gzip.compress(b"the mat"))
+    (packed := tmp_path / "packed.gz").write_bytes(gzip.compress(b"the mat"))
     result = run("ppl", lm, text, packed, "-", input=TEXT.encode())
     alone = [run("ppl", lm, text).stdout, run("ppl", lm, packed).stdout, run("ppl", lm, input=TEXT.encode()).stdout]
     assert result.stdout.startswith("".join(alone)) and alone[2].startswith("file -: ")
@@ -156,16 +153,14 @@ def test_json(run, lm, closed, text):
 
 @pytest.mark.parametrize("batch", [2, 3, 100])
 def test_batches(run, lm, tmp_path, batch):
-    path = tmp_path / "long"
-    path.write_text("the cat sat on the dog\n\ncat\n" * 20)
+    (path := tmp_path / "long").write_text("the cat sat on the dog\n\ncat\n" * 20)
     figures = lambda *options: json.loads(run("ppl", lm, path, "--json", *options).stdout)
     whole, streams = figures(), figures("--batch", batch)
     assert (streams["words"], streams["as_unk"]) == (whole["words"], whole["as_unk"]) == (140, 20)
     assert streams["ppl"] != whole["ppl"] == pytest.approx(streams["ppl"], rel=0.2)
     independent, batched = figures("--independent"), figures("--independent", "--batch", batch)
     assert independent["ppl"] == pytest.approx(batched["ppl"], rel=1e-10) != whole["ppl"]
-    refused = run("ppl", lm, path, "--batch", batch, "-debug", 1)
-    assert refused.exit_code == 2 and "--batch" in refused.stderr
+    run.fails(2, "--batch", "ppl", lm, path, "--batch", batch, "-debug", 1)
 
 
 def test_progress_is_on_stderr(run, lm, text, monkeypatch):
@@ -261,8 +256,7 @@ def test_nbest(run, lm):
 
 
 def test_nbest_of_utterances(run, lm, tmp_path):
-    path = tmp_path / "lists.gz"
-    path.write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
+    (path := tmp_path / "lists.gz").write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
     model = FakeLM()
     first = {words: logprobs(model, f"{words} </s>").sum() for words in ("the cat", "mat")}
     best = max(first, key=first.get)
@@ -273,17 +267,14 @@ def test_nbest_of_utterances(run, lm, tmp_path):
     assert result.stdout == "".join(f"{p:.6f}\n" for p in expected) and result.stderr == ""
     alone = run("nbest", lm, "--ids", "--independent", path).stdout
     assert alone == run("nbest", lm, input=b"the cat\nmat\non\non\n").stdout != result.stdout
-    bad = run("nbest", lm, "--ids", input=b"u1 the\n \n")
-    assert bad.exit_code == 1 and "standard input:2: no utterance ID" in bad.stderr
+    run.fails(1, "standard input:2: no utterance ID", "nbest", lm, "--ids", input=b"u1 the\n \n")
 
 
 BAD_MODELS = {
-    "missing": (None, "cannot be read: No such file"),
-    "not a model": (b"the cat\n", "not a tiedtools model"),
+    "missing": (None, "cannot be read: No such file"), "not a model": (b"the cat\n", "not a tiedtools model"),
     "word vectors": ("word2vec", "is word vectors (a model of `tiedtools w2v`), not a language model"),
-    "checkpoint": ("checkpoint", "with --resume --save-model FILE"),
-    "unknown kind": ("telepathy", "kind 'telepathy'"),
-}
+    "checkpoint": ("checkpoint", "with --resume --save-model FILE"), "unknown kind": ("telepathy", "kind 'telepathy'"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["ppl", "predict", "generate", "nbest"])
@@ -302,21 +293,15 @@ def test_bad_models(run, tmp_path, command, made, message):
 
 
 @pytest.mark.parametrize("command", ["ppl", "predict", "nbest"])
-@pytest.mark.parametrize(
-    "data, message",
-    [
-        ("a\n".encode("utf-16"), ":1: a zero byte"),
-        (b"a\0b\n", ":1: a zero byte; is this plain text? `iconv -f UTF-16"),
-        (b"ok\n\xff\n", ":2: invalid UTF-8 byte 0xff; is this plain text? `iconv -f CP1252"),
-    ],
-)
+@pytest.mark.parametrize("data, message", [
+    ("a\n".encode("utf-16"), ":1: a zero byte"), (b"a\0b\n", ":1: a zero byte; is this plain text? `iconv -f UTF-16"),
+    (b"ok\n\xff\n", ":2: invalid UTF-8 byte 0xff; is this plain text? `iconv -f CP1252"),
+])  # fmt: skip
 def test_bad_texts(run, lm, tmp_path, command, data, message):
-    path = tmp_path / "text"
-    path.write_bytes(data)
+    (path := tmp_path / "text").write_bytes(data)
     result = run(command, lm, path)
-    assert result.exit_code == 1 and message in result.stderr.splitlines()[-1] and result.stderr.count("\n") == 1
-    missing = run(command, lm, tmp_path / "nothing")
-    assert missing.exit_code == 1 and "nothing: cannot be read: No such file" in missing.stderr
+    assert result.exit_code == 1 and message in result.stderr and result.stderr.count("\n") == 1
+    run.fails(1, "nothing: cannot be read: No such file", command, lm, tmp_path / "nothing")
     path.write_bytes(b"caf\xff\n")
     assert run(command, lm, path, "--errors", "replace").exit_code == 0
 
@@ -345,26 +330,21 @@ def test_lines_without_words(run, lm, text, options):
 
 
 BAD_OPTIONS = {
-    "debug": (["ppl", "-debug", 3], "debug"),
-    "stdin twice": (["ppl", "-", "-"], "only once"),
-    "temperature": (["generate", "--temperature", "nan"], "finite"),
-    "negative": (["generate", "--lines", -1], "lines"),
+    "debug": (["ppl", "-debug", 3], "debug"), "stdin twice": (["ppl", "-", "-"], "only once"),
+    "temperature": (["generate", "--temperature", "nan"], "finite"), "negative": (["generate", "--lines", -1], "lines"),
     "independent": (["nbest", "--independent"], "--ids"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command, message", BAD_OPTIONS.values(), ids=BAD_OPTIONS)
 def test_bad_options(run, lm, command, message):
-    result = run(command[0], lm, *command[1:], input=b"")
-    assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
+    run.fails(2, message, command[0], lm, *command[1:], input=b"")
 
 
 ENDLESS = {
-    "ppl": "yes the cat sat | {} ppl {} -debug 2",
-    "predict": "yes the cat sat | {} predict {}",
-    "generate": "{} generate {} --words 1000000000",
-    "nbest": "yes the cat sat | {} nbest {}",
-}
+    "ppl": "yes the cat sat | {} ppl {} -debug 2", "predict": "yes the cat sat | {} predict {}",
+    "generate": "{} generate {} --words 1000000000", "nbest": "yes the cat sat | {} nbest {}",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ENDLESS.values(), ids=ENDLESS)

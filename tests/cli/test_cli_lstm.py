@@ -7,21 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
-import click
 import numpy as np
-import parsing
 import pytest
 import toylm
-from paths import HELPERS
+from common import HELPERS, context_of, refused
 
 import tiedtools
-from tiedtools.base.errors import TiedtoolsError
-from tiedtools.cli.lm import lstm as command
+from tiedtools.cli.networks import lstm as command
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.training.schedules import Training
@@ -33,8 +28,7 @@ QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5, "--precision", "float32"]
 
 @pytest.fixture
 def corpus(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text(LINES)
+    (path := tmp_path / "corpus.txt").write_text(LINES)
     return path
 
 
@@ -125,8 +119,7 @@ def test_the_default_precision_is_fast_and_kept_when_resuming(tmp_path, native, 
     assert parts.model.config == whole.model.config
     assert np.array_equal(parts.model.params.values, whole.model.params.values)
     other = {"bfloat16": "float32", "float32": "bfloat16"}[precision]
-    with pytest.raises(TiedtoolsError, match=f"created with `precision={precision}`; this run has {other}"):
-        train(2, "parts", precision=other)
+    refused(lambda: train(2, "parts", precision=other), f"created with `precision={precision}`; this run has {other}")
     assert train(1, "wide", dtype="float64").model.config.precision == "float32"
 
 
@@ -141,27 +134,22 @@ def test_defaults_are_those_of_the_configuration(lstm, corpus, made):
         assert field.name == "min_improvement" or given[field.name] == field.default  # for rnnlm only
 
 
-@pytest.mark.parametrize(
-    "options, rates",
-    [
-        ([], DEFAULT_RATES),
-        (["--dropout", 0], {}),
-        (["--dropout", 0.5, "--drop-emb", 0.1], dict(drop_emb=0.1, drop_layer=0.5, drop_out=0.5)),
-        (
-            ["--dropout-kind", "variational", "--dropout", 0.2],
-            dict(dropout_kind="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
-        ),
-        (
-            ["--dropout-kind", "variational", "--drop-state", 0],
-            dict(dropout_kind="variational", drop_layer=0.3, drop_out=0.3),
-        ),
-        (
-            ["--dropout-kind", "gal", "--drop-word", 0.1],
-            dict(dropout_kind="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
-        ),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, rates", [
+    ([], DEFAULT_RATES), (["--dropout", 0], {}),
+    (["--dropout", 0.5, "--drop-emb", 0.1], dict(drop_emb=0.1, drop_layer=0.5, drop_out=0.5)),
+    (
+        ["--dropout-kind", "variational", "--dropout", 0.2],
+        dict(dropout_kind="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
+    ),
+    (
+        ["--dropout-kind", "variational", "--drop-state", 0],
+        dict(dropout_kind="variational", drop_layer=0.3, drop_out=0.3),
+    ),
+    (
+        ["--dropout-kind", "gal", "--drop-word", 0.1],
+        dict(dropout_kind="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
+    ),
+], ids=str)  # fmt: skip
 def test_dropout(lstm, corpus, made, options, rates):
     result = lstm("--threads", 1, *options, corpus)
     assert result.exit_code == 0, result.stderr
@@ -180,15 +168,11 @@ def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
     assert told.endswith("; changed: --hidden 300 --drop-out 0.1 --epochs 1 --batch 3")
 
 
-@pytest.mark.parametrize(
-    "options, rates",
-    [
-        ([], dict(drop_layer=0.3, drop_state=0.3, drop_out=0.3)),
-        (["--dropout", 0.4], dict(drop_layer=0.4, drop_state=0.4, drop_out=0.4)),
-        (["--dropout-kind", "standard"], dict(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, rates", [
+    ([], dict(drop_layer=0.3, drop_state=0.3, drop_out=0.3)),
+    (["--dropout", 0.4], dict(drop_layer=0.4, drop_state=0.4, drop_out=0.4)),
+    (["--dropout-kind", "standard"], dict(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)),
+], ids=str)  # fmt: skip
 def test_dropout_with_a_preset(run, corpus, made, options, rates):
     result = run("lstm", "--preset", "inan-small", "--epochs", 1, *options, corpus)
     assert result.exit_code == 0, result.stderr
@@ -211,7 +195,7 @@ def test_presets_are_listed(run, args):
 def test_listed_preset_options_are_valid(run):
     lines = run("lstm", "--list-presets").stdout.splitlines()
     for name, options in zip(lines[::3], lines[2::3]):
-        given = parsing.context("lstm", *options.split()).params
+        given = context_of("lstm", *options.split()).params
         values = dict(PRESETS[name][1])
         assert given["tie"] == (values.pop("tying", "untied") == "tied")
         for option, value in values.items():
@@ -244,21 +228,16 @@ BAD = {
 
 @pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
 def test_errors_are_one_line(run, made, corpus, args, status, message):
-    result = run("lstm", "-debug", 0, corpus, *args)
-    assert result.exit_code == status and result.stdout_bytes == b""
-    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
+    run.fails(status, message, "lstm", "-debug", 0, corpus, *args)
 
 
-@pytest.mark.parametrize(
-    "args, why",
-    [
-        (["--tau", 5], "--tau has no effect without --augment"),
-        (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
-        (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
-        (["--min-gain", 1, "--schedule", "decay"], "--min-gain has no effect with --schedule decay"),
-        (["--restart", "last"], "--restart has no effect with one session"),
-    ],
-)
+@pytest.mark.parametrize("args, why", [
+    (["--tau", 5], "--tau has no effect without --augment"),
+    (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
+    (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
+    (["--min-gain", 1, "--schedule", "decay"], "--min-gain has no effect with --schedule decay"),
+    (["--restart", "last"], "--restart has no effect with one session"),
+])  # fmt: skip
 def test_options_without_effect_are_reported(lstm, corpus, args, why):
     assert why in lstm(*args, corpus).stderr and "no effect" not in lstm(corpus).stderr
 
@@ -307,14 +286,9 @@ def test_an_interrupted_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_p
             if line.startswith("epoch 2"):
                 break
         process.send_signal(number)
-        sent = time.monotonic()
         _, errors = process.communicate(timeout=60)
-        assert time.monotonic() - sent < 3
-    assert (
-        process.returncode == 128 + number
-        and f"interrupted after 2 of {many} epochs" in errors
-        and "Traceback" not in errors
-    )
+    assert process.returncode == 128 + number and f"interrupted after 2 of {many} epochs" in errors
+    assert "Traceback" not in errors
     assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
     result = lstm(*args)
     assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr
@@ -351,37 +325,6 @@ def test_vocabulary_options(lstm, corpus, tmp_path):
     assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
     assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
     assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
-
-
-def test_the_checkpoint_is_never_an_input(lstm, corpus):
-    result = lstm("--checkpoint", corpus, "--resume", corpus)
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr and corpus.read_text() == LINES
-
-
-def test_help_has_sections(run):
-    lines = run("lstm", "--help").stdout.splitlines()
-    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == [
-        "Text:",
-        "Model:",
-        "Subwords:",
-        "Dropout:",
-        "Loss:",
-        "Optimization:",
-        "Training:",
-        "Continued training:",
-        "Output:",
-        "Help:",
-    ]
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help and any(parameter.opts[0] in line for line in lines)
-
-
-def test_models_have_the_interface_of_the_training_loop():
-    """Toy and real model have the methods that the docstring of fit.py requires."""
-    names = {"start", "begin", "batches", "learner", "train_step", "score", "vectors", "save", "n_params"}
-    assert names <= set(dir(toylm.ToyLM)) & set(dir(LstmLM))
 
 
 def test_the_real_model(run, corpus, tmp_path):

@@ -6,13 +6,11 @@ import os
 import re
 import signal
 
-import click
 import numpy as np
 import pytest
 
 from tiedtools.base import interrupts
 from tiedtools.cli.report import LmReport
-from tiedtools.cli.rnnlm import command
 from tiedtools.models.rnnlm import program as rnnlmrun
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
@@ -92,11 +90,7 @@ def test_outputs(rnnlm, folder):
 def test_output_has_the_format_of_rnnlm(original, folder):
     result = original()
     begin, size, words, *epochs = result.stdout.splitlines()
-    assert [begin, size, words] == [
-        "Starting training using file train",
-        "Vocab size: 10",
-        "Words in train file: 1050",
-    ]
+    assert [begin, size, words] == ["Starting training using file train", "Vocab size: 10", "Words in train file: 1050"]
     found = [LINE.fullmatch(line).groups() for line in epochs]
     assert [int(k) for k, *_ in found] == list(range(len(epochs))) and len(epochs) > 2
     rates = [float(rate) for _, rate, _ in found]
@@ -214,11 +208,8 @@ def test_testing_with_and_without_training(original, rnnlm, folder):
     assert rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 0.1).stdout not in (test, "")
     assert rnnlm("-rnnlm", "m", "-nbest", "-test", "-", input=b"1 the cat\n1 the log\n").stdout.count("\n") > 2
     wild = rnnlm("-rnnlm", "m", "-test", "valid", "-dynamic", 1e20)
-    assert (
-        wild.exit_code == 1
-        and wild.stdout == ""
-        and "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
-    )
+    assert wild.exit_code == 1 and wild.stdout == ""
+    assert "valid: dynamic evaluation diverged; lower --dynamic" in wild.stderr
     strange = rnnlm("-rnnlm", "m", "-nbest", "-test", "-", "--errors", "replace", input=b"1 the c\xfft\n")
     assert strange.exit_code == 0 and strange.stdout.count("\n") == 5
     drawn = rnnlm("-rnnlm", "m", "-gen", 9, "-rand-seed", 3).stdout
@@ -277,15 +268,6 @@ def test_a_model_of_another_kind_is_rejected(rnnlm, run, folder):
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
         assert result.exit_code == 1 and "l: is a model of kind lstm, not rnnlm" in result.stderr
-
-
-def test_help_has_sections(run):
-    shown = run("rnnlm", "--help").stdout
-    titles = re.findall(r"^(\S.*):$", shown, re.M)
-    assert titles == ["Text", "Model", "Training", "Testing, with -rnnlm", "Output", "Help"]
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help and parameter.opts[0] in shown
 
 
 @pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)

@@ -13,7 +13,7 @@ TEXTS = ["The Cat sat. It's THE mat!", "ÉTÉ: 3.14 degrees.\nThe cat slept."] *
 LINES = ["the cat sat .", "it's the mat !", "été : 3.14 degrees .", "the cat slept ."] * 20
 SMALL = ["--epochs", 1, "--min-count", 1, "--threads", 1]
 TRAINERS = {
-    "w2v": ["w2v", "--size", 4],
+    "w2v": ["w2v", "--size", 4, "--sample", 0],
     "lstm": ["lstm", "--size", 4, "--layers", 1],
     "rnnlm": ["rnnlm", "--hidden", 4, "--doc-dim", 3],
 }
@@ -62,8 +62,7 @@ def test_trainers_read_raw_text_and_store_how(command, trained, tmp_path):
 
 
 def test_training_equals_training_on_words(run, trained, tmp_path):
-    words = tmp_path / "words.txt"
-    words.write_text("\n".join(LINES) + "\n")
+    (words := tmp_path / "words.txt").write_text("\n".join(LINES) + "\n")
     trained("w2v")
     assert run(*TRAINERS["w2v"], *SMALL, words, "--output", tmp_path / "again").exit_code == 0
     assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
@@ -121,8 +120,7 @@ def test_vocab_reads_fields(run, path):
 
 
 def test_rnnlm_tests_on_raw_text(run, tmp_path):
-    raw = tmp_path / "raw.txt"
-    raw.write_text("The cat sat. It's the mat!\n" * 9)
+    (raw := tmp_path / "raw.txt").write_text("The cat sat. It's the mat!\n" * 9)
     options = ["-train", raw, "-valid", raw, "-test", raw, "-rnnlm", tmp_path / "model", "-hidden", 3, "-debug", 2]
     result = run("rnnlm", *options, "--tokenize", "lower")
     assert b"it's" in result.stdout_bytes and b"It's" not in result.stdout_bytes and "does not store" in result.stderr
@@ -142,3 +140,37 @@ def test_translation_keeps_lines(run, tmp_path):
 
 def test_vectors_of_a_model_are_read(trained):
     assert "été" in Vectors.read(str(trained("w2v")))
+
+
+def test_phrases_are_joined_as_in_training(run, tmp_path):
+    """The list is stored in model files, files of runs, and the manifest of text vectors."""
+    raw, phrases, lstm = tmp_path / "raw.txt", tmp_path / "list.tsv", tmp_path / "lstm.npz"
+    raw.write_text("The CAT sat. The cat slept.\n" * 20)
+    phrases.write_text("pass\tphrase\twords\tscore\tcount\n1\tthe_cat\tthe cat\t2.5\t9\n")
+    joined = run("phrases", "--tokenize", "lower", raw, "--load", phrases).stdout_bytes
+    assert joined == b"the_cat sat . the_cat slept .\n" * 20
+    assert run("phrases", "--tokenize", "lower,sentences", raw, "--threshold", 1).stdout_bytes[:11] == b"the_cat sat"
+    for command, options in {**TRAINERS, "runs": [*TRAINERS["w2v"], "--runs", 2]}.items():
+        model = ["--save-model", tmp_path / f"{command}.npz"] * (command != "runs")
+        how = ["--tokenize", "lower,sentences", "--phrases", phrases, raw, "--output", tmp_path / command]
+        assert run(*options, *SMALL, *how, *model).exit_code == 0
+        manifest = json.loads((tmp_path / f"{command}.run.json").read_text())
+        assert [source["path"] for source in manifest["inputs"]][:2] == [str(phrases), str(raw)]
+    model = tiedtools.load(lstm)
+    assert "the_cat" in model.model.vocab.words and model.settings["phrases"] == tiedtools.Phrases.load(phrases)
+    assert model.next_words("The CAT") == model.next_words(["the_cat"])
+    phrases.unlink()
+    new, apart = b"THE cat slept.\n", ["--phrases", "none"]
+    for vectors in tmp_path / "w2v", tmp_path / "w2v.npz", f"{tmp_path / 'runs'}:1", tmp_path / "rnnlm.npz":
+        results = [run("docvec", vectors, *options, input=new) for options in ([], apart)]
+        assert results[0].exit_code == 0 and results[0].stdout_bytes != results[1].stdout_bytes
+    for options, words in (["--pairs"], b"the_cat slept .\tthe_cat sat ."), ([], b"the_cat sat ."):
+        as_words = run("nbest", lstm, *options, "--tokenize", "words", *apart, input=words)
+        as_trained = run("nbest", lstm, *options, input=words.replace(b"the_cat", b"THE Cat").replace(b" .", b"."))
+        assert as_trained.stdout == as_words.stdout and "as in training" in as_trained.stderr and not as_words.stderr
+    line = json.loads(run("nbest", lstm, "--ids", "--json", input=b"U.1 The cat slept.\n").stdout_bytes)
+    assert (line["id"], line["text"]) == ("U.1", "the_cat slept .")
+    assert json.loads(run("predict", lstm, "--json", input=b"The CAT").stdout_bytes)["context"] == "the_cat"
+    for origin in "w2v.npz", "w2v":
+        more = run("w2v", *SMALL, "--sample", 0, "--init-from", tmp_path / origin, raw, "--output", tmp_path / "more")
+        assert more.exit_code == 0 and "the_cat" in Vectors.read(str(tmp_path / "more"))

@@ -1,4 +1,4 @@
-"""Test `tiedtools translate`, `tiedtools bleu`, and `tiedtools plot attention` with a toy model."""
+"""Test `nmt`, `translate`, `bleu`, and `plot attention`."""
 
 import dataclasses
 import io
@@ -7,13 +7,19 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from paths import ROOT
+from common import ROOT, context_of, save
 from toytranslator import SOURCE, ToyTranslator
 
+from tiedtools.api.translation import Translator
+from tiedtools.cli.training import settings_of
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES
+from tiedtools.models.translation.config import TranslationConfig, configure
 from tiedtools.models.translation.interpreter import Interpreter
+from tiedtools.vectors.counts import word_counts
+from tiedtools.vectors.vectors import Vectors
 
 LINES = ["the cat sat", "", "the", "cat cat cat cat sat on the mat", "dog", "the cat sat on the mat"]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
@@ -29,8 +35,7 @@ def expected(**options):
 def model(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "nmt", dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator"))
     path = tmp_path / "m.npz"
-    with open(path, "wb") as file:
-        ToyTranslator().save(file)
+    save(ToyTranslator(), path)
     return path
 
 
@@ -94,13 +99,10 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
     first = next(row for row in rows if row["line"] == 3)
     assert all(f">{word}<" in drawn for word in [*first["target"][:-1], "the", "&lt;/s&gt;"])
     result = run("plot", "attention", weights, "--line", 7, "--output", picture)
-    assert (
-        result.exit_code == 1
-        and result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
-    )
+    assert result.exit_code == 1
+    assert result.stderr == f"tiedtools: {weights}: holds no weights of line 7; give another --line\n"
     weights.write_text('{"line": 1, "source": ["a"], "target": ["b"], "weights": [[1, 0]]}\n')
-    result = run("plot", "attention", weights, "--output", picture)
-    assert result.exit_code == 1 and f"{weights}:1: not attention weights" in result.stderr
+    run.fails(1, f"{weights}:1: not attention weights", "plot", "attention", weights, "--output", picture)
 
 
 def test_batch_1_answers_each_line_at_once(model):
@@ -130,8 +132,7 @@ def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
     codes = "#version: 0.2\nc a\nk a\nz e</w>\n"
     made = ToyTranslator(["</s>", "<unk>", "ca@@", "t"], ["</s>", "<unk>", "ka@@", "t@@", "ze"], codes)
     made.emb_out[:2], made.emb_out[3] = 0, -made.emb_out[2]  # "ka@@" or "t@@" is the best first word
-    with open(model, "wb") as file:
-        made.save(file)
+    save(made, model)
     result = run("translate", model, "--align", tmp_path / "w", "--max-length", 7, input=b"cat\n")
     found = json.loads((tmp_path / "w").read_text())
     assert found["source"] == ["ca@@", "t", "</s>"] and "@@" in " ".join(found["target"])
@@ -152,28 +153,20 @@ def test_models_of_another_kind(run, tmp_path, kind):
 
 
 def test_a_translation_model_is_no_language_model(run, model):
-    result = run("ppl", model, input=TEXT)
-    assert result.exit_code == 1 and "is a translation model, not a language model" in result.stderr
+    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
-@pytest.mark.parametrize(
-    "options, status, message",
-    [
-        (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
-        (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
-        (["--force", "-"], 2, "standard input can be read only once"),
-        (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"),
-        (["--align", "m.npz"], 2, "m.npz"),
-        (["--align", "-"], 2, "--align cannot be standard output"),
-        (["missing"], 1, "missing: cannot be read"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options, status, message", [
+    (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
+    (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
+    (["--force", "-"], 2, "standard input can be read only once"),
+    (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"), (["--align", "m.npz"], 2, "m.npz"),
+    (["--align", "-"], 2, "--align cannot be standard output"), (["missing"], 1, "missing: cannot be read"),
+], ids=str)  # fmt: skip
 def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("die katze\n")
-    result = run("translate", "m.npz", *options, input=TEXT)
-    assert result.exit_code == status and message in result.stderr and result.stderr.count("\n") == 1
+    run.fails(status, message, "translate", "m.npz", *options, input=TEXT)
     assert os.path.getsize(model) > 1000
 
 
@@ -205,3 +198,139 @@ def test_bleu(run, tmp_path):
     (tmp_path / "h").write_bytes(hypothesis * 2)
     result = run("bleu", tmp_path / "a", "--hypothesis", tmp_path / "h")
     assert result.exit_code == 1 and "a: has 1 line, but " in result.stderr and "h has 2; give a ref" in result.stderr
+
+
+WORDS = {"a": "x", "b": "y", "c": "z", "d": "w"}
+TRAIN = "nmt --source s --target t --size 8 --hidden 8 --epochs 2 --batch 4 --threads 1 --debug 0".split()
+
+
+def write(folder, name, n, seed):
+    """Write n lines of random words, and their translations word by word."""
+    rng = np.random.default_rng(seed)
+    lines = [rng.choice(list(WORDS), rng.integers(1, 6)).tolist() for _ in range(n)]
+    (folder / f"{name}s").write_text("".join(f"{' '.join(line)}\n" for line in lines))
+    (folder / f"{name}t").write_text("".join(f"{' '.join(WORDS[word] for word in line)}\n" for line in lines))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, no_signals):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "", 40, 1)
+    write(tmp_path, "v", 9, 2)
+    return tmp_path
+
+
+def succeed(run, *args, **options):
+    result = run(*args, **options)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+@pytest.mark.parametrize("tie", ["none", "decoder", "all"])
+def test_from_texts_to_vectors_and_translations(run, here, tie):
+    pytest.importorskip("sacrebleu")
+    valid = "--valid-source vs --valid-target vt --save-model m.npz --log-json l -output v --write source".split()
+    succeed(run, *TRAIN, *valid, "--tie", tie)
+    epochs = [json.loads(line) for line in (here / "l").read_text().splitlines()]
+    assert [epoch["epoch"] for epoch in epochs[:2]] == [1, 2] and 0 <= epochs[0]["valid_bleu"] <= 100
+    own, target = set(WORDS), set(WORDS.values())
+    assert set(Vectors.read("v").words) == {"</s>", "<unk>", *own, *(target if tie == "all" else ())}
+    assert set(Vectors.read("m.npz:out").words) == {"</s>", "<unk>", *target, *(own if tie == "all" else ())}
+    np.testing.assert_allclose(Vectors.read("m.npz:source").matrix, Vectors.read("v").matrix, atol=1e-6)
+    same = [Vectors.read(f"m.npz:{a}").matrix.tolist() == Vectors.read(f"m.npz:{b}").matrix.tolist() for a, b in (
+        ("in", "out"), ("source", "in"),
+    )]  # fmt: skip
+    assert same == [tie != "none", tie == "all"]
+    texts = "".join((here / name).read_text() for name in ("s", "t")[: 1 + (tie == "all")])
+    for name in "v", "m.npz:source":
+        counts = dict(zip(Vectors.read(name).words, word_counts(name, Vectors.read(name).words)))
+        assert {word: counts[word] for word in own} == {word: texts.split().count(word) for word in own}
+    found = succeed(run, "translate", "m.npz", "vs").stdout
+    assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout
+
+
+def test_words_in_bpe(run, here):
+    pytest.importorskip("subword_nmt")
+    for name in "st":
+        text = (here / name).read_text().replace("a", "abc").replace("x", "xyz")
+        (here / name).write_text(text)
+    succeed(run, *TRAIN, "--bpe", 1, "--tie", "all", "--save-model", "m.npz", "-output", "v")
+    words = set(Vectors.read("v").words)
+    assert words >= {"x@@", "yz"} and not words & {"abc", "xyz"}
+    assert "@@" not in succeed(run, "translate", "m.npz", input=b"abc b d\n").stdout
+
+
+def test_interrupted_runs_resume_exactly(run, here):
+    options = ["--checkpoint", "k", "-output", "v", "--drop-emb", ".2", "--no-manifest"]
+    succeed(run, *TRAIN, *options)
+    whole = (here / "v").read_bytes()
+    (here / "k").unlink()
+    succeed(run, *TRAIN, *options, "--epochs", 1)
+    assert (here / "v").read_bytes() != whole
+    succeed(run, *TRAIN, *options, "--resume")
+    assert (here / "v").read_bytes() == whole
+
+
+def test_rerun(run, here):
+    succeed(run, *TRAIN, "-output", "v")
+    assert "same bytes" in succeed(run, "rerun", "v.run.json").stdout
+
+
+ERRORS = {
+    "numbers of lines": (["--valid-source", "vs", "--valid-target", "t"], "t: has 40 lines, but vs has 9"),
+    "one side": (["--valid-source", "vs"], "give both --valid-source and --valid-target"),
+    "joint": (["--write", "concat", "--tie", "decoder"], "--write concat"),
+    "no text": (["--source", "missing"], "missing: cannot be read"),
+    "typed end": (["--source", "ended"], "ended: `</s>` within a line; remove it"),
+}
+
+
+@pytest.mark.parametrize("options, message", ERRORS.values(), ids=ERRORS)
+def test_errors_of_nmt_are_one_line(run, here, options, message):
+    (here / "ended").write_text("a </s> b\n")
+    result = run(*TRAIN, *options, "-output", "v")
+    assert result.exit_code in (1, 2) and message in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("library", ["subword_nmt.apply_bpe", "sacrebleu.metrics"])
+def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    result = run(*TRAIN, "--bpe", 3, "--valid-source", "vs", "--valid-target", "vt", "-output", "v")
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
+
+
+def context(*args):
+    return context_of("nmt", "--source", "s", "--target", "t", *args)
+
+
+def test_defaults_are_those_of_the_library():
+    config, training, reading = configure()
+    known = {**vars(config), **vars(training), "min_count": 1, "max_vocab": None, "bpe": None, "bleu": True}
+    params = context().params
+    shared = known.keys() & params.keys() - {"threads"}
+    assert len(shared) > 25 and {name: params[name] for name in shared} == {name: known[name] for name in shared}
+    assert reading == {}
+
+
+def test_options_reach_the_configuration():
+    options = dict(
+        size=12, hidden=9, tie="decoder", init=0.02, drop_emb=0.1, drop_annotation=0.2, drop_out=0.3, batch=7,
+        max_length=33, optimizer="adadelta", l2=1e-6, threads=1, seed=3, precision="bfloat16",
+    )  # fmt: skip
+    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    model = Translator(**settings_of(context(*given, "--bpe", 50, "--no-bleu", "--min-count", 2)))
+    config, training, reading = model.configured
+    assert config == TranslationConfig(**options) and training.lr == 1.0
+    assert reading == {"bpe": 50, "bleu": False, "min_count": 2}
+
+
+def test_presets(run):
+    listed = succeed(run, "nmt", "--list-presets").stdout
+    assert "press-wolf-nmt" in listed and "zaremba" not in listed
+    run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
+
+
+def test_options_without_effect(run, here):
+    result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--decay-after", 2, "-output", "v", "--source", "missing")
+    assert "--eval-batch has no effect without --valid-source\n" in result.stderr
+    assert "--decay-after has no effect with --schedule plateau\n" in result.stderr

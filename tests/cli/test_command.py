@@ -10,8 +10,8 @@ import pytest
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import COMMANDS
-from tiedtools.cli.command import Answer, command, integer
-from tiedtools.cli.options import json_option, option
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import integer, json_option, option
 
 
 @command("toy", "Count words.", reads="texts", writes="output")
@@ -72,8 +72,7 @@ def test_output(run, tmp_path):
     path = tmp_path / "out"
     assert run("toy", "a", "b", "-output", path).stdout == "" and path.read_text() == "a 2\nb 2\n"
     assert run("toy", "a", "bad", "-output", path).exit_code == 1 and path.read_text() == "a 2\nb 2\n"
-    result = run("toy", path, "--output", path)
-    assert result.exit_code == 2 and "used as both input and output" in result.stderr
+    run.fails(2, "used as both input and output", "toy", path, "--output", path)
 
 
 def test_gathered_rows_and_options_without_json(run, monkeypatch):

@@ -1,36 +1,37 @@
-"""Test `--json`: standard JSON, one object per line, with every name documented in docs/formats.md."""
+"""Test `--json`, and progress reports."""
 
+import io
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from common import ROOT, save
 from fakelm import WORDS, FakeLM
-from paths import ROOT
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
+from tiedtools.base.messages import perplexity
+from tiedtools.cli import report
+from tiedtools.cli.report import LmReport, Report, clock
+from tiedtools.runs.progress import EpochLog, Progress
+from tiedtools.text.sources import open_source
 from tiedtools.vectors.vectors import Vectors
 
 FORMATS = ROOT / "docs/formats.md"
 COMMANDS = {
-    "nn": "nn v a nowhere --json",
-    "analogy": "analogy v a b c --json",
-    "check": "check v --json",
-    "pca": "pca v zeros --json",
-    "compare": "compare v zeros --set pairs --json --words 3",
-    "eval-sim": "eval-sim v zeros --set pairs --json",
-    "eval-analogy": "eval-analogy v zeros --set questions --json",
-    "data list": "data list --json",
-    "vocab": "vocab text --json --min-count 1",
-    "docvec": "docvec documents text --json --unit doc",
-    "similar": "similar documents text --json --line 1 --query x",
-    "ppl": "ppl model text --json -debug 0",
-    "predict": "predict model text --json",
-    "generate": "generate model --lines 1 --json",
-    "nbest": "nbest model text --ids --json",
-}
+    "nn": "nn v a nowhere --json", "analogy": "analogy v a b c --json", "check": "check v --json",
+    "pca": "pca v zeros --json", "compare": "compare v zeros --set pairs --json --words 3",
+    "eval-sim": "eval-sim v zeros --set pairs --json", "eval-analogy": "eval-analogy v zeros --set questions --json",
+    "data list": "data list --json", "vocab": "vocab text --json --min-count 1",
+    "docvec": "docvec documents text --json --unit doc", "similar": "similar documents text --json --line 1 --query x",
+    "ppl": "ppl model text --json -debug 0", "predict": "predict model text --json",
+    "generate": "generate model --lines 1 --json", "nbest": "nbest model text --ids --json",
+}  # fmt: skip
 AS = {"analogy": "nn", "compare": "eval-sim"}  # commands that also use the names of another one
 FREE = {"neighbors a", "analogies a b c", "set_paths pairs"}  # names from user input
 
@@ -57,8 +58,7 @@ def test_names_are_documented(run, tmp_path, monkeypatch, command, line):
     Path("questions").write_text(": s\na b c d\n")
     Path("text").write_text("w1 cat the\n")
     for path, model in ("documents", rnnlm(**DOC)), ("model", FakeLM()):
-        with open(path, "wb") as file:
-            model.save(file)
+        save(model, path)
     (told,) = run(*line.split()).stdout.splitlines()
     found = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     section, _, printed = FORMATS.read_text().partition("\n## JSON\n")[2].partition("\n## What the language models")
@@ -81,8 +81,7 @@ def objects(result):
 
 
 def saved(path, model):
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     return path
 
 
@@ -128,6 +127,169 @@ def test_docvec(run, tmp_path):
         run("docvec", path, "-binary", 1, "-output", tmp_path / "out", *options, input=text)
         matrix = Vectors.read(tmp_path / "out").matrix
         assert np.array_equal(np.float32([line["vector"] for line in found]), matrix)
-    refused = run("docvec", path, "--json", "-binary", 1, input=text)
-    assert refused.exit_code == 2 and "--json writes text: omit --binary 1" in refused.stderr
+    run.fails(2, "--json writes text: omit --binary 1", "docvec", path, "--json", "-binary", 1, input=text)
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def stderr(monkeypatch):
+    def stderr(stream):
+        monkeypatch.setattr("sys.stderr", stream)
+        report.show_messages()
+        return stream
+
+    return stderr
+
+
+def test_progress_bar_on_a_terminal(stderr, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    stream = stderr(Terminal())
+    reporter = Report()
+    reporter.begin(1000)
+    reporter.bar.mininterval = 0
+    reporter.update(250, 1.23456, 0.025)
+    reporter.epoch(epoch=1, loss=1.5, seconds=7)
+    reporter.close()
+    text = stream.getvalue()
+    assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
+    assert "epoch 1: loss 1.5000" in text
+
+
+def test_periodic_lines_elsewhere(stderr):
+    stream = stderr(io.StringIO())
+    reporter = Report()
+    reporter.begin(1000)
+    reporter.update(100, 2, 0.02)
+    assert stream.getvalue() == ""
+    reporter.line_due -= report.FIRST_LINE
+    reporter.update(500, 1.5, 0.01)
+    assert stream.getvalue().startswith(" 50.0%") and "ETA" in stream.getvalue()
+    reporter.line_due -= report.FIRST_LINE
+    reporter.update(600, 1.5, 0.01)
+    assert stream.getvalue().count("\n") == 1
+    reporter.line_due -= report.LINE_EVERY
+    reporter.update(700, 1.5, 0.01)
+    assert stream.getvalue().count("\n") == 2
+
+
+@pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])
+def test_verbosity(stderr, monkeypatch, verbosity, lines):
+    monkeypatch.setattr(report, "LINE_EVERY", 0)
+    stream = stderr(io.StringIO())
+    reporter = Report(verbosity)
+    reporter.begin(10)
+    reporter.update(5, 1, 1)
+    reporter.epoch(epoch=1, loss=1, seconds=7)
+    assert stream.getvalue().count("\n") == lines
+
+
+def test_log():
+    log = io.StringIO()
+    reporter = EpochLog(log, Progress())
+    reporter.begin(10)
+    reporter.epoch(epoch=1, loss=0.5, seconds=7, lr=0.1)
+    reporter.write(params=3)
+    first, second = map(json.loads, log.getvalue().splitlines())
+    assert first["epoch"] == 1 and first["loss"] == 0.5 and first["lr"] == 0.1 and first["seconds"] == 7
+    assert second == {"params": 3}
+
+
+def test_infinite_perplexities_are_short(stderr):
+    stream = stderr(io.StringIO())
+    reporter = LmReport(1)
+    reporter.begin(10)
+    infinite = perplexity(1e4)
+    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
+    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
+
+
+def test_clock():
+    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
+
+
+@pytest.mark.parametrize("command, fate", [("lstm", "left out"), ("rnnlm", "not predicted")])
+def test_the_log_says_whether_perplexity_counts_unknown_words(run, tmp_path, command, fate):
+    (tmp_path / "train").write_text("a b\n" * 20 + "a x y\n")
+    (tmp_path / "valid").write_text("a c\nb b\n")
+    line = command, "--hidden", 4, "--epochs", 1, "-train", tmp_path / "train", "-valid", tmp_path / "valid"
+    with_unk, without = (run(*line, *more).stderr for more in (["--max-vocab", 4], []))
+    counts = "vocabulary of 4 words; perplexity counts `<unk>`, 16.7% of valid, as a word\n"
+    assert counts in with_unk and fate not in with_unk
+    assert f"1 word outside the vocabulary, which has no <unk>, is {fate}\n" in without and "`<unk>`" not in without
+
+
+TEXT = "the cat sat on the mat\n" * 40
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (path := tmp_path / "corpus.txt").write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
+def test_compression_follows_from_the_file_name(run, corpus, tmp_path, extension):
+    if extension == "zst" and "tiedtools[zst]" in run("vocab", "-output", tmp_path / "v.zst", corpus).stderr:
+        pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
+    train = "w2v -threads 1 -iter 1 -size 3"
+    for command in f"{train} -output", f"{train} -save-vocab", "vocab -output":
+        plain, packed = tmp_path / "plain", tmp_path / f"packed.{extension}"
+        for path in plain, packed:
+            assert run(*command.split(), path, corpus).exit_code == 0
+        with open_source(str(packed)) as file:
+            assert file.read() == plain.read_bytes() != packed.read_bytes()
+
+
+@pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
+def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_path, flag):
+    run.fails(2, "v.gz: this output is never compressed", "w2v", flag, tmp_path / "v.gz", corpus)
+    assert os.listdir(tmp_path) == [corpus.name]
+
+
+@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
+def test_the_text_is_never_overwritten(run, corpus, flag):
+    run.fails(2, "used as both input and output", "w2v", flag, corpus, corpus)
+    assert corpus.read_text() == TEXT
+    assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == TEXT
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/proc/{}/fd"])
+def test_a_file_opened_by_the_shell(run, corpus, tmp_path, folder):
+    """With `-output /dev/fd/3 3>vectors`, no manifest can be written next to the output."""
+    train = ["w2v", "-threads", 1, "-iter", 1, "-size", 3, corpus]
+    with open(tmp_path / "vectors", "w") as opened:
+        path = f"{folder.format(os.getpid())}/{opened.fileno()}"
+        result = run(*train, "-output", path, "--manifest", tmp_path / "manifest")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "vectors").read_text() == run(*train).stdout
+    assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "manifest", "vectors"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_failed_output_does_not_affect_the_others(run, corpus, tmp_path):
+    kept, vocab = tmp_path / "kept", tmp_path / "vocab"
+    result = run("w2v", "-size", 4, "-output", kept, "-save-vocab", vocab, "--save-model", "/dev/full", corpus)
+    assert result.exit_code == 1 and "/dev/full: cannot be written: No space left" in result.stderr
+    assert kept.read_text().startswith("6 4\n") and vocab.read_text().startswith("</s> 40")
+    result = run("w2v", "-size", 4, "--log-json", "/dev/full", "-output", kept, corpus)
+    assert result.exit_code == 0 and "log can no longer be written" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["--version", "w2v -h", "check v", "nn v the", "vocab c", "pca v", "data list"])
+def test_every_command_reports_a_full_standard_output(tmp_path, command):
+    (tmp_path / "c").write_text(TEXT)
+    (tmp_path / "v").write_text("3 2\nthe 1 2\ncat 2 1\nsat 1 1\n")
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "tiedtools", *command.split()]
+        result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+    told = (
+        "tiedtools: standard output: cannot be written: No space left on device; free some space, or write elsewhere\n"
+    )
+    assert (result.returncode, result.stderr) == (1, told)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from paths import ROOT
+from common import ROOT
 
 # Setting -> (module, the declaration that it is put before, commands that then have its option).
 TOYS = {
@@ -18,12 +18,9 @@ TOYS = {
     "toy_sentences": ("models/translation/config.py", "    tie: str", ["nmt"]),
 }
 ESTIMATORS = {
-    "toy_loss": "LanguageModel('lstm', ",
-    "toy_epochs": "Translator(",
-    "toy_words": "Word2Vec(",
-    "toy_classes": "LanguageModel('rnnlm', ",
-    "toy_sentences": "Translator(",
-}
+    "toy_loss": "LanguageModel('lstm', ", "toy_epochs": "Translator(", "toy_words": "Word2Vec(",
+    "toy_classes": "LanguageModel('rnnlm', ", "toy_sentences": "Translator(",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

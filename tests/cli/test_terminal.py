@@ -41,15 +41,10 @@ def shown(tmp_path):
     return shown
 
 
-@pytest.mark.parametrize(
-    "line, name",
-    [
-        (f"{W2V} corpus.v1.txt", "corpus.v1.vectors.txt"),
-        (f"{W2V} -binary 1", "stdin.vectors.bin"),
-        (f"{LSTM} corpus.v1.txt", "corpus.v1.lstm.npz"),
-        (f"{RNNLM} -train corpus.v1.txt", "corpus.v1.rnnlm.npz"),
-    ],
-)
+@pytest.mark.parametrize("line, name", [
+    (f"{W2V} corpus.v1.txt", "corpus.v1.vectors.txt"), (f"{W2V} -binary 1", "stdin.vectors.bin"),
+    (f"{LSTM} corpus.v1.txt", "corpus.v1.lstm.npz"), (f"{RNNLM} -train corpus.v1.txt", "corpus.v1.rnnlm.npz"),
+])  # fmt: skip
 def test_outputs_without_a_name_get_one(shown, tmp_path, line, name):
     kind, option = ("vectors", "output") if "vectors" in name else ("model", "save-model")
     names = [name, name.replace("v1.", "v1-2.").replace("stdin.", "stdin-2.")]

@@ -1,12 +1,17 @@
-"""Test usage errors: what is wrong, in which command, and what was probably meant."""
+"""Test usage errors, the decorator of commands, completion, and `warmup`."""
+
+import os
+import shutil
+import subprocess
+import sys
 
 import click
-import parsing
 import pytest
-from paths import ROOT
+from common import ROOT, context_of
 
 from tiedtools.base import aliases
-from tiedtools.cli import COMMANDS, cli, suggestions
+from tiedtools.cli import COMMANDS, cli, spelling
+from tiedtools.cli.setup import VARIABLE
 
 MISTAKES = {
     "lstn": "tiedtools: No such command 'lstn'. Did you mean 'lstm'? (see tiedtools --help)",
@@ -27,8 +32,8 @@ MISTAKES = {
     "skipgramm": "tiedtools: No such command 'skipgramm'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
     "most_similar v": "tiedtools: No such command 'most_similar'. Did you mean 'nn'? (see tiedtools --help)",
     "skipgram -input t": "tiedtools: No such command 'skipgram'. Did you mean 'w2v --cbow 0'? (see tiedtools --help)",
-    "w2v --phrases t": "tiedtools w2v: No such option '--phrases'. Join phrases in the text with"
-    " `tiedtools phrases` first. (see tiedtools w2v --help)",
+    "w2v --bigrams t": "tiedtools w2v: No such option '--bigrams'. Learn phrases with `tiedtools phrases` first,"
+    " and give the list with --phrases. (see tiedtools w2v --help)",
     "w2v --xyzzy t": "tiedtools w2v: No such option '--xyzzy'. (see tiedtools w2v --help)",
     "completion": "tiedtools completion: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
     " (see tiedtools completion --help)",
@@ -41,27 +46,14 @@ def test_usage_errors_name_the_command_and_its_help(run, line, message):
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message + "\n")
 
 
-@pytest.mark.parametrize(
-    "line, meant",
-    [
-        ("w2v --vector-size 5", "--size"),
-        ("w2v --vector_size=5", "--size"),
-        ("w2v -dim 5", "--size"),
-        ("w2v -minCount 5", "--min-count"),
-        ("w2v --min_count 5", "--min-count"),
-        ("w2v -ws 5", "--window"),
-        ("w2v -t 1e-4", "--sample"),
-        ("w2v --sg 1", "--cbow 0"),
-        ("w2v --workers 4", "--threads"),
-        ("rnnlm -workers 4", "--threads"),
-        ("lstm -iter 5", "--epochs"),
-        ("lstm --tied", "--tie"),
-        ("lstm --emsize 5", "--size"),
-        ("lstm --bptt 35", "--steps"),
-        ("nn --topn 5", "--top"),
-        ("ppl m --independant", "--independent"),
-    ],
-)
+@pytest.mark.parametrize("line, meant", [
+    ("w2v --vector-size 5", "--size"), ("w2v --vector_size=5", "--size"), ("w2v -dim 5", "--size"),
+    ("w2v -minCount 5", "--min-count"), ("w2v --min_count 5", "--min-count"), ("w2v -ws 5", "--window"),
+    ("w2v -t 1e-4", "--sample"), ("w2v --sg 1", "--cbow 0"), ("w2v --workers 4", "--threads"),
+    ("rnnlm -workers 4", "--threads"), ("lstm -iter 5", "--epochs"), ("lstm --tied", "--tie"),
+    ("lstm --emsize 5", "--size"), ("lstm --bptt 35", "--steps"), ("nn --topn 5", "--top"),
+    ("ppl m --independant", "--independent"),
+])  # fmt: skip
 def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, meant):
     option = line.split()[-2 if line.split()[-1][0].isdigit() else -1].partition("=")[0]
     where = f"tiedtools {line.split()[0]}"
@@ -69,17 +61,17 @@ def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, me
     assert run(*line.split()).stderr == message
 
 
-def test_suggestions_exist():
+def test_spelling_exist():
     """Each suggested command line is one, with options of its command; no name has two meanings, or is a command's."""
     options = {name for _, command in commands() for option in command.params for name in option.opts}
-    for table in suggestions.COMMANDS, aliases.OPTIONS:
+    for table in spelling.COMMANDS, aliases.OPTIONS:
         others = [name for names in table.values() for name in names.split()]
         assert len(set(others)) == len(others)
         for meant in table:
             words = [word for word in meant.split() if not meant.endswith(".")]
             assert all(word in options for word in words if word.startswith("--")), meant
             assert table is aliases.OPTIONS or not words or words[0] in COMMANDS, meant
-    assert not {*COMMANDS} & {name for names in suggestions.COMMANDS.values() for name in names.split()}
+    assert not {*COMMANDS} & {name for names in spelling.COMMANDS.values() for name in names.split()}
 
 
 def test_help_lists_each_command_in_its_group(run):
@@ -115,12 +107,12 @@ def commands(group=cli, path=()):
 @pytest.mark.parametrize(
     "words, command", list(commands()), ids=lambda part: "-".join(part) if type(part) is tuple else ""
 )
-def test_options_take_one_dash_or_two_and_h_is_help(run, words, command):
+def test_options_have_help_and_take_one_dash_or_two_and_h_is_help(run, words, command):
     shown = run(*words, "--help").stdout
     assert shown.startswith("Usage: ") and run(*words, "-h").stdout == run(*words, "-help").stdout == shown
     for option in [parameter for parameter in command.params if isinstance(parameter, click.Option)]:
         names = {*option.opts, *option.secondary_opts}
-        assert names >= {name[1:] for name in names if name.startswith("--")}, option.name
+        assert names >= {name[1:] for name in names if name.startswith("--")} and option.help, option.name
 
 
 def test_the_program_itself_takes_one_dash_or_two(run):
@@ -145,25 +137,96 @@ def test_training_commands_share_option_names_and_accept_the_original_ones(comma
         assert name == earlier or f"| `--{name}` | `-{earlier}` |" in page or f"| `--{earlier}` | `-{name}` |" in page
 
 
-@pytest.mark.parametrize(
-    "line, meant",
-    [
-        ("rnnlm -hiden 5", "-hidden"),
-        ("w2v -hss 1", "-hs"),
-        ("lstm -epohcs 3", "-epochs"),
-        ("ppl m -indepedent", "-independent"),
-    ],
-)
+@pytest.mark.parametrize("line, meant", [
+    ("rnnlm -hiden 5", "-hidden"), ("w2v -hss 1", "-hs"), ("lstm -epohcs 3", "-epochs"),
+    ("ppl m -indepedent", "-independent"),
+])  # fmt: skip
 def test_a_misspelled_option_is_shown_in_full_even_if_it_starts_with_h(run, line, meant):
-    result = run(*line.split())
-    assert result.exit_code == 2 and f"'{line.split()[-2 if line[-1].isdigit() else -1]}'" in result.stderr
+    result = run.fails(2, f"'{line.split()[-2 if line[-1].isdigit() else -1]}'", *line.split())
     assert meant in result.stderr
 
 
-@pytest.mark.parametrize(
-    "line, binary",
-    [("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True)],
-)
+@pytest.mark.parametrize("line, binary", [
+    ("t", False), ("-binary t", True), ("-binary 1 t", True), ("--binary 0 t", False), ("t -binary 1", True),
+])  # fmt: skip
 def test_binary_of_rnnlm_is_a_flag_that_accepts_the_values_of_word2vec(line, binary):
-    given = parsing.context("rnnlm", *line.split()).params
+    given = context_of("rnnlm", *line.split()).params
     assert (given["binary"], given["texts"]) == (binary, ("t",))
+
+
+def completed(line):
+    """Return the bash completions at the end of a line, each as `kind,value`."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - (not line.endswith(" ")))}
+    environment = {**os.environ, **words, VARIABLE: "bash_complete"}
+    command = [sys.executable, "-m", "tiedtools"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert result.stderr == ""
+    return result.stdout.split()
+
+
+@pytest.mark.parametrize("line, expected", [
+    ("tiedtools eval", ["plain,eval-analogy", "plain,eval-sim"]),
+    ("tiedtools plot s", ["plain,similarity", "plain,speed"]),
+    ("tiedtools w2v --tie", ["plain,--tie", "plain,--tie-signs", "plain,--tie-linear"]),
+    ("tiedtools w2v -si", ["plain,-size"]), ("tiedtools w2v --write s", ["plain,sum"]),
+    ("tiedtools lstm --preset zaremba-s", ["plain,zaremba-small"]), ("tiedtools lm --preset rhn", ["plain,rhn-ptb"]),
+    ("tiedtools data get wikitext2-v", ["plain,wikitext2-valid"]), ("tiedtools w2v corp", ["file,corp"]),
+    ("tiedtools w2v -output ve", ["file,ve"]), ("tiedtools w2v --no-such", []),
+])  # fmt: skip
+def test_completions(line, expected):
+    assert completed(line) == expected
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_in_bash(run, tmp_path):
+    (program := tmp_path / "tiedtools").write_text(f'#!/bin/sh\nexec {sys.executable} -m tiedtools "$@"\n')
+    program.chmod(0o755)
+    # $1 of a completion function is the command.
+    script = run("completion", "bash").stdout + (
+        'COMP_WORDS=(tiedtools lstm -dropout-kind "") COMP_CWORD=3\n'
+        "$(complete -p tiedtools | sed 's/.*-F \\([^ ]*\\) .*/\\1/') tiedtools\n"
+        'echo "${COMPREPLY[@]}"\n'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    if "older than 4.4" in result.stderr:
+        pytest.skip("bash is too old")
+    assert (result.stdout, result.stderr) == ("standard variational gal locked\n", "")
+
+
+@pytest.mark.parametrize("shell, word", [("zsh", "compdef"), ("fish", "commandline")])
+def test_scripts(run, shell, word):
+    script = run("completion", shell).stdout
+    assert word in script and f"{VARIABLE}={shell}_complete" in script
+
+
+def warmup(*commands):
+    done = subprocess.run([sys.executable, "-m", "tiedtools", "warmup", *commands], capture_output=True, text=True)
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    status, lines = warmup("w2v --tie-linear", "rnnlm -direct 1")
+    assert status == 0 and any(line.startswith("w2v: compiling kernel ") for line in lines)
+    assert [line.rsplit(" after", 1)[0] for line in lines if "compiling" not in line] == [
+        "w2v --tie-linear: ready",
+        "rnnlm -direct 1: ready",
+    ]
+    before = set(tmp_path.rglob("*.nbc"))
+    (tmp_path / "text").write_text("a b c\n" * 50)
+    for line in ("w2v --tie-linear -cbow 0", "w2v --tie-linear", "rnnlm -direct 1 -max-iter 2"):
+        command = [sys.executable, "-m", "tiedtools", *line.split(), "text"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert "compil" not in done.stderr
+    assert set(tmp_path.rglob("*.nbc")) == before and before
+
+
+def test_errors():
+    assert warmup("lstm --nonsense") == (
+        1,
+        ["tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"],
+    )
+    status, (line,) = warmup("nn")
+    assert status == 2 and "'nn' is not one of the commands w2v, lm, lstm, rnnlm, nmt" in line

@@ -1,19 +1,23 @@
-"""Test measures of how similar two sets of vectors are, and `tiedtools compare`."""
+"""Test measures of how similar two sets of vectors are, and principal components."""
 
 import json
 import math
 
 import numpy as np
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import (
     compare,
+    components_for,
     in_common,
+    plane,
+    retained_variance,
     shared_neighbors,
     spearman_of_cosines,
     subspace_distance,
+    word_map,
 )
 from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
@@ -48,8 +52,7 @@ def test_words_in_common_in_the_order_of_the_first():
     first, second = in_common(one, two)
     assert first.words == second.words == ["a", "c"]
     assert (first.matrix.ravel().tolist(), second.matrix.ravel().tolist()) == ([1, 3], [7, 5])
-    with pytest.raises(TiedtoolsError, match="^1 word in common, too few"):
-        in_common(one, Vectors(["b", "B"], [[5], [6]]))
+    refused(lambda: in_common(one, Vectors(["b", "B"], [[5], [6]])), "1 word in common, too few")
 
 
 # Cosines
@@ -194,11 +197,7 @@ def test_the_interval_of_shared_neighbors_is_that_of_a_mean():
 def test_a_sample_has_the_requested_size_and_depends_on_the_seed(monkeypatch):
     one, two = named(normal(200, 5)), named(normal(200, 5) + normal(200, 5, seed=2))
     whole = compare(one, two)
-    assert whole["cosines"] == {
-        "words": 200,
-        "pairs": 19900,
-        **spearman_of_cosines(one.matrix, two.matrix),
-    }
+    assert whole["cosines"] == {"words": 200, "pairs": 19900, **spearman_of_cosines(one.matrix, two.matrix)}
     assert whole["neighbors"] == {"words": 200, "top": 10, **shared_neighbors(one, two, one.words)}
     assert whole == compare(one, two, limit=200, seed=5)
     monkeypatch.setattr(comparison, "QUERIES", 30)
@@ -270,16 +269,118 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
 
 def test_errors_are_one_line(run, files, tmp_path):
     a, b = files
-    other = tmp_path / "other.txt"
-    other.write_text("1 2\nx 1 2\n")
+    (other := tmp_path / "other.txt").write_text("1 2\nx 1 2\n")
+    for args, message, status in (
+        (["-", "-"], "standard input can be read only once", 2), ([a, other], "0 words in common", 1),
+        ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
+        ([a, b, "--words", 1], "1", 2), ([a], "B", 2),
+    ):  # fmt: skip
+        run.fails(status, message, "compare", *args, input=b"")
+
+
+def spectrum(*deviations, V=400):
+    """Return vectors with these relative standard deviations along orthogonal directions and a nonzero mean."""
+    rows = np.linalg.qr(normal(V, len(deviations)) - normal(V, len(deviations)).mean(0))[0] * deviations
+    rotation = np.linalg.qr(normal(len(deviations), len(deviations), seed=2))[0]
+    return Vectors([f"w{k}" for k in range(V)], (rows @ rotation + 7).astype(np.float32))
+
+
+def write(path, vectors):
+    with open(path, "wb") as file:
+        vectors.write_stream(file, "text")
+    return path
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 22])
+def test_retained_variance_matches_the_singular_values(monkeypatch, block):
+    monkeypatch.setattr(norms, "BLOCK", block)
+    matrix = normal(90, 12) * np.arange(1, 13) + 5
+    squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
+    np.testing.assert_allclose(retained_variance(matrix), np.cumsum(squares) / squares.sum(), rtol=1e-6)
+
+
+def test_components_by_hand():
+    retained = retained_variance(spectrum(3, 2, 1, 1, 1).matrix)  # variances 9 4 1 1 1
+    np.testing.assert_allclose(retained, np.array([9, 13, 14, 15, 16]) / 16, atol=1e-4)
+    assert components_for(retained) == [1, 2, 4, 5, 5]
+    assert components_for(np.array([0.5, 0.75, 1.0]), [0.5, 0.75, 1.0]) == [1, 2, 3]
+    assert components_for(retained_variance(np.ones((5, 3), np.float32))) == [None] * 5
+
+
+def test_a_map_is_the_plane_of_maximum_variance():
+    matrix = normal(60, 5) * [1, 9, 1, 1, 4]
+    points, shares = plane(matrix)
+    squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
+    np.testing.assert_allclose((points**2).sum(0), squares[:2], rtol=1e-6)
+    np.testing.assert_allclose(shares, squares[:2] / squares.sum(), rtol=1e-6)
+    np.testing.assert_allclose(np.corrcoef(points.T, (matrix[:, [1, 4]]).T)[:2, 2:], np.eye(2), atol=0.2)
+    np.testing.assert_allclose(plane(matrix[:, :1])[0][:, 1], 0, atol=1e-9)
+
+
+def test_maps_ignore_vector_norms():
+    vectors = Vectors(list("abcd"), normal(4, 3))
+    longer = Vectors(list("abcd"), vectors.matrix * np.array([[1], [2], [3], [4]]))
+    (one, names), (two, _) = (word_map(each.matrix[[0, 1, 3]]) for each in (vectors, longer))
+    np.testing.assert_allclose(one, two, atol=1e-6)
+    assert names[0].startswith("1st principal component, ") and one.shape == (3, 2)
+    whole = np.rint(1000 * vectors.matrix)
+    one, tiny = (word_map(whole * np.float32(size))[0] for size in (1, 2.0**-149))
+    np.testing.assert_allclose(one, tiny, atol=1e-6)
+    refused(lambda: word_map(vectors.matrix[:2]), "2 words are too few for a map")
+
+
+@pytest.mark.parametrize("method, package", [("tsne", "sklearn"), ("umap", "umap")])
+def test_projections_keep_clusters_together(method, package):
+    pytest.importorskip(package)
+    matrix = np.repeat(np.eye(3, 8), 10, 0) + 0.05 * normal(30, 8)
+    points, _ = word_map(matrix, method)
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (distances.argmin(1) // 10 == np.arange(30) // 10).all()
+    np.testing.assert_array_equal(points, word_map(matrix, method)[0])
+
+
+@pytest.mark.parametrize("method, module, package", [("tsne", "sklearn.manifold", "scikit-learn"), ("umap",) * 3])
+def test_projections_without_their_package(monkeypatch, method, module, package):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    refused(lambda: word_map(normal(3, 4), method), f"pip install {package}")
+
+
+# Command line
+
+
+def test_table_curves_and_json_agree(run, tmp_path):
+    one, two = write(tmp_path / "one", spectrum(3, 2, 1, 1, 1)), write(tmp_path / "two", spectrum(1, 0, 0))
+    table = run("pca", one, two)
+    assert table.exit_code == 0 and table.stderr == ""
+    assert [line.split() for line in table.stdout.splitlines()] == [
+        ["words", "dim", "50%", "75%", "90%", "95%", "99%", "file"],
+        ["400", "5", "1", "2", "4", "5", "5", str(one)],
+        ["400", "3", "1", "1", "1", "1", "1", str(two)],
+    ]
+    results = json.loads(run("pca", one, two, "--json").stdout)["results"]
+    assert [result["file"] for result in results] == [str(one), str(two)]
+    assert results[0]["components"] == {"50%": 1, "75%": 2, "90%": 4, "95%": 5, "99%": 5}
+    assert results[0]["retained"] == retained_variance(Vectors.read(one).matrix).tolist()
+    lines = run("pca", one, two, "--components").stdout.splitlines()
+    assert lines[:2] == [f"{one}\t{k}\t{results[0]['retained'][k - 1]:.6f}" for k in (1, 2)] and len(lines) == 8
+    assert run("pca", "-", input=one.read_bytes()).stdout.split()[-2:] == ["5", "-"]
+
+
+def test_equal_vectors_have_no_components(run, tmp_path):
+    path = write(tmp_path / "v", Vectors(list("abc"), np.ones((3, 2))))
+    assert run("pca", path).stdout.splitlines()[1].split() == ["3", "2", *"-----", str(path)]
+    assert json.loads(run("pca", path, "--json").stdout)["results"][0]["retained"] == [None, None]
+    assert math.isnan(retained_variance(Vectors.read(path).matrix)[0])
+
+
+def test_errors_of_pca_are_one_line(run, tmp_path):
+    path = write(tmp_path / "v", spectrum(2, 1))
     for args, message, status in (
         (["-", "-"], "standard input can be read only once", 2),
-        ([a, other], "0 words in common", 1),
-        ([a, tmp_path / "none.txt"], "none.txt", 1),
-        ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
-        ([a, b, "--words", 1], "1", 2),
-        ([a], "B", 2),
+        ([path, "--json", "--components"], "--json includes the curves", 2),
+        ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: plots are written as PNG or SVG", 2),
+        ([tmp_path / "none"], "none", 1),
+        ([], "VECTORS", 2),
     ):
-        result = run("compare", *args, input=b"")
-        assert result.exit_code == status and result.stdout == ""
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "pca", *args, input=b"")

@@ -1,12 +1,15 @@
-"""Test document vectors against a word-by-word computation, and the commands `docvec` and `similar`."""
+"""Test vectors of documents and of sentences, and the commands `docvec` and `similar`."""
 
 import gzip
 import json
 
 import numpy as np
 import pytest
+from common import refused, save
 from fakelm import FakeLM
 
+import tiedtools as tt
+from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation import documents as module
 from tiedtools.evaluation.documents import DocumentVectors
 from tiedtools.evaluation.lexicon import Lexicon
@@ -55,8 +58,7 @@ def by_definition(model, lines, direct=False):
 
 
 def vectors(model, text, unit, tmp_path):
-    path = tmp_path / "text"
-    path.write_text(text)
+    (path := tmp_path / "text").write_text(text)
     return DocumentVectors(model).encode(str(path), unit)[0]
 
 
@@ -104,8 +106,7 @@ def test_lines_are_scored_in_batches(tmp_path, monkeypatch):
 @pytest.fixture
 def saved(tmp_path):
     def saved(model):
-        with open(tmp_path / "model.npz", "wb") as file:
-            model.save(file)
+        save(model, tmp_path / "model.npz")
         return tmp_path / "model.npz"
 
     return saved
@@ -202,16 +203,13 @@ def test_similar_documents(run, saved):
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ([], "give a sentence"),
-        (["--line", 8, "--sample", 7], "standard input: has 7 lines; give a longer text, or lower --line\n"),
-        (["--line", 7, "--sample", 8], "standard input: has 7 lines; give a longer text, or lower --sample\n"),
-        (["--line", 8, "--sample", 8], "give a longer text, or lower --line and --sample\n"),
-        (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    ([], "give a sentence"),
+    (["--line", 8, "--sample", 7], "standard input: has 7 lines; give a longer text, or lower --line\n"),
+    (["--line", 7, "--sample", 8], "standard input: has 7 lines; give a longer text, or lower --sample\n"),
+    (["--line", 8, "--sample", 8], "give a longer text, or lower --line and --sample\n"),
+    (["--line", 3, "--unit", "doc"], "standard input: has 1 document; give a longer"),
+])  # fmt: skip
 def test_similar_errors(run, saved, options, message):
     result = run("similar", saved(rnnlm(**PAPER)), *options, input="".join(f"{line}\n" for line in SIMILAR).encode())
     assert result.exit_code in (1, 2) and message in result.stderr and result.stdout == ""
@@ -241,3 +239,85 @@ def test_queries_of_unknown_words(run, saved):
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", refused)
     assert json.loads(run("similar", path, *asked[:2], "--json", input=text).stdout)["queries"] == []
     assert run("similar", path, "--query", " ", input=text).stderr.startswith("tiedtools: query ' ': no known word")
+
+
+RNG = np.random.default_rng(3)
+KNOWN = ["</s>", "a", "b", "c", "d", "é"]
+VECTORS = tt.Vectors(KNOWN, RNG.standard_normal((6, 5)) + 1)
+SENTENCES = [["a", "b", "zebra", "a"], [], ["c"], ["d", "a", "é"], ["zebra"], ["b", "é", "é"]]
+A = 0.05
+
+
+def known(sentence, words=VECTORS):
+    return [word for word in sentence if word in words and word != "</s>"]
+
+
+def plain(text, first=SENTENCES, a=A):
+    """Return SIF vectors by algorithm 1 of Arora et al., with p(w) and the component of the `first` text."""
+    flat = [word for sentence in first for word in known(sentence)]
+    weigh = lambda word: 1 if a is None else a / (a + flat.count(word) / len(flat))
+
+    def means(text):
+        rows = [[weigh(word) * VECTORS[word] for word in known(sentence)] for sentence in text]
+        return np.array([np.mean(row, 0) if row else np.zeros(5) for row in rows])
+
+    if a is None:
+        return means(text)
+    u = np.linalg.svd(means(first))[2][0]
+    return means(text) @ (np.eye(5) - np.outer(u, u))
+
+
+@pytest.fixture
+def word_vectors(tmp_path):
+    VECTORS.write(tmp_path / "vectors.txt")
+    return tmp_path / "vectors.txt"
+
+
+@pytest.fixture
+def text(tmp_path):
+    (path := tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    return path
+
+
+@pytest.mark.parametrize("a", [None, A])
+def test_against_the_equations(a):
+    sentences = tt.SentenceVectors(VECTORS, a)
+    other = [["é", "a"], ["zebra"], ["d"]]
+    np.testing.assert_allclose(sentences.fit(SENTENCES).transform(SENTENCES), plain(SENTENCES, a=a), atol=1e-5)
+    np.testing.assert_allclose(sentences.transform(other), plain(other, a=a), atol=1e-5)
+    again = tt.SentenceVectors(sentences.word_vectors).transform(other)
+    np.testing.assert_allclose(again, sentences.transform(other), atol=1e-5)
+
+
+def test_errors():
+    refused(lambda: tt.SentenceVectors(VECTORS, A).transform(SENTENCES), "fit")
+    refused(lambda: tt.SentenceVectors(VECTORS, 0), kind=Contradiction)
+
+
+def test_docvec_with_word_vectors(run, tmp_path, word_vectors, text):
+    output, saved = tmp_path / "x.npy", tmp_path / "sif.txt"
+    assert "2 words outside" in run("docvec", word_vectors, text, "--output", output).stderr
+    np.testing.assert_allclose(np.load(output), plain(SENTENCES, a=None), atol=1e-5)
+    assert run("docvec", word_vectors, text, "--sif", A, "--save", saved, "--output", output).exit_code == 0
+    np.testing.assert_allclose(np.load(output), plain(SENTENCES), atol=1e-5)
+    found = [json.loads(line) for line in run("docvec", saved, "--json", input="é a\n\n".encode()).stdout.splitlines()]
+    assert [line["text"] for line in found] == ["é a", ""]
+    np.testing.assert_allclose([line["vector"] for line in found], plain([["é", "a"], []]), atol=1e-5)
+    documents = run("docvec", word_vectors, text, "--unit", "doc", "--json").stdout.splitlines()
+    assert [json.loads(line)["text"] for line in documents] == ["a b zebra a", "c"]
+    merged = [SENTENCES[0], [word for line in SENTENCES[2:] for word in line]]
+    np.testing.assert_allclose([json.loads(x)["vector"] for x in documents], plain(merged, a=None), atol=1e-5)
+    assert run("docvec", word_vectors, text, "--save", saved).exit_code == 2
+
+
+@pytest.mark.parametrize("a", [None, A])
+def test_similar_sentences(run, word_vectors, text, a):
+    options = [] if a is None else ["--sif", a]
+    result = run("similar", word_vectors, text, "--query", "é zebra b", "--line", 3, "--json", "--top", 2, *options)
+    assert "query 'é zebra b': unknown words: 'zebra'" in result.stderr
+    matrix = plain([*SENTENCES, ["é", "b"]], a=a)
+    cosines = matrix @ matrix.T / np.maximum(np.outer(*[np.linalg.norm(matrix, axis=1)] * 2), 1e-30)
+    for query, row in zip(json.loads(result.stdout)["queries"], (6, 2)):
+        order = [k for k in np.argsort(-cosines[row][:6], kind="stable") if k != row][:2]
+        assert [line["line"] - 1 for line in query["similar"]] == order
+        np.testing.assert_allclose([line["cosine"] for line in query["similar"]], cosines[row][order], atol=1e-5)

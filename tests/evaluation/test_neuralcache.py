@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import rnnlmcase
 import subwordcase
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import neuralcache as module
 from tiedtools.evaluation.continuation import generate, read
 from tiedtools.evaluation.lexicon import Lexicon
-from tiedtools.evaluation.nbest import rescore
 from tiedtools.evaluation.neuralcache import cached
-from tiedtools.evaluation.perplexity import score_lines, score_text
+from tiedtools.evaluation.perplexity import rescore, score_lines, score_text
 from tiedtools.kernels.output.neuralcache import KEYS, ROWS
 from tiedtools.training import scoring
 
@@ -284,8 +283,6 @@ def test_nan_is_reported(tmp_path):
     model = lmcase.model()
     model.params["emb_in"][3] = np.nan
     lm = cached(model, 5, THETA, LAMBDA)
-    with pytest.raises(TiedtoolsError, match="NaN"):
-        read(lm, [0, 3], lm.start(1))
+    refused(lambda: read(lm, [0, 3], lm.start(1)), "NaN")
     (tmp_path / "text").write_text("w1 w3 w1\n")
-    with pytest.raises(TiedtoolsError, match="NaN"):
-        list(score_text(lm, Lexicon(model.vocab), str(tmp_path / "text")))
+    refused(lambda: list(score_text(lm, Lexicon(model.vocab), str(tmp_path / "text"))), "NaN")

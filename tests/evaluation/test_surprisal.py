@@ -1,20 +1,25 @@
-"""Test surprisal, entropy, and rank of words against the definition, and `ppl --words`."""
+"""Test surprisal, mean probabilities, and minimal pairs against the definition."""
 
 import csv
+import gzip
 import io
 import json
 import math
 
 import numpy as np
 import pytest
+from common import refused, save
 from fakelm import WORDS, FakeLM
 
 import tiedtools as tt
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction
+from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import surprisal as module
+from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import Lexicon
+from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
-from tiedtools.evaluation.perplexity import Totals, score_text
+from tiedtools.evaluation.perplexity import REPEAT, Totals, mean_probabilities, score_text
 from tiedtools.evaluation.surprisal import surprisals
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
@@ -27,8 +32,7 @@ CLOSED = [word for word in WORDS if word != "<unk>"]
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(TEXT.encode())
+    (path := tmp_path / "text").write_bytes(TEXT.encode())
     return str(path)
 
 
@@ -101,15 +105,13 @@ def test_subwords_of_a_word_are_summed(tmp_path):
     assert [row["unknown"] for row in rows] == [False] * 4 + [True, False]
     assert sum(r["surprisal_bits"] for r in rows) == pytest.approx(sum(r["surprisal_bits"] for r in tokens))
     plain.write_text("")
-    with pytest.raises(TiedtoolsError, match="plain"):
-        rows_of(FakeLM(words), str(plain))
+    refused(lambda: rows_of(FakeLM(words), str(plain)), "plain")
 
 
 def test_command_writes_tables(run, tmp_path, text):
     """Read the table as R's read.delim and pandas do: tab-separated, with quotes as in CSV."""
     path = tmp_path / "model"
-    with open(path, "wb") as file:
-        FakeLM(CLOSED).save(file)
+    save(FakeLM(CLOSED), path)
     result = run("ppl", path, "--words", text)
     assert (result.exit_code, result.stderr) == (0, "")
     table = list(csv.DictReader(io.StringIO(result.stdout_bytes.decode()), dialect="excel-tab"))
@@ -138,5 +140,132 @@ def test_python():
     ]  # fmt: skip
     logprob = model.statistics([["the", "cat"], ["dog"]])["logprob"]
     assert -sum(row["surprisal_nats"] for row in rows) == pytest.approx(logprob * math.log(10))
-    with pytest.raises(Contradiction):
-        list(model.surprisal([["the"]], unit="log10"))
+    refused(lambda: list(model.surprisal([["the"]], unit="log10")), kind=Contradiction)
+
+
+LINES = [["the", "cat", "sat"], [], ["a", "dog", "on", "the", "mat"]] * 9
+
+
+@pytest.fixture
+def repeated(tmp_path):
+    (tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in LINES))
+    return str(tmp_path / "text")
+
+
+@pytest.mark.parametrize("words", [WORDS, [word for word in WORDS if word != "<unk>"]], ids=["unk", "closed"])
+@pytest.mark.parametrize("piece", [1 << 14, 4])
+def test_means_match_the_definition(monkeypatch, repeated, words, piece):
+    monkeypatch.setattr(lexicon_module, "PIECE", piece)
+    model, unk = FakeLM(words), words.index("<unk>") if "<unk>" in words else None
+    tokens = [token for line in LINES for token in [*line, "</s>"]]
+    ids = [k for k in (words.index(token) if token in words else unk for token in tokens) if k is not None]
+    h, last, distributions = np.zeros(5), 0, []
+    for word in ids:
+        h, last = h / 2 + model.emb[last], word
+        distributions.append(np.exp(model.distribution(h)))
+    asked = ["cat", REPEAT, "</s>", "sat"]
+    found = mean_probabilities(model, Lexicon(model.vocab), repeated, asked)
+    assert list(found) == asked
+    before = [0, *ids[:-1]]
+    repeated = [p[word] for p, word in zip(distributions, before)], [a == b for a, b in zip(ids, before)]
+    assert found.pop(REPEAT) == pytest.approx(tuple(map(np.mean, repeated)), rel=1e-10)
+    for word, (mean, share) in found.items():
+        assert mean == pytest.approx(np.mean(distributions, axis=0)[words.index(word)], rel=1e-10)
+        assert share == pytest.approx(ids.count(words.index(word)) / len(ids))
+
+
+def test_command(run, repeated, tmp_path):
+    path = tmp_path / "lm.npz"
+    save(FakeLM(), path)
+    lexicon = Lexicon(FakeLM().vocab)
+    expected = mean_probabilities(FakeLM(), lexicon, repeated, ["<unk>", "the"])
+    plain = run("ppl", path, repeated).stdout
+    lines = [f"{word}\t{mean:.6g}\t{share:.6g}\n" for word, (mean, share) in expected.items()]
+    assert run("ppl", path, repeated, "--average", "<unk>", "--average", "the").stdout == plain + "".join(lines)
+    mean, share = mean_probabilities(FakeLM(), lexicon, repeated, [REPEAT])[REPEAT]
+    assert run("ppl", path, repeated, "--repeats").stdout == plain + f"(repeated)\t{mean:.6g}\t{share:.6g}\n"
+    assert 0 < mean < 1 and 0 < share < 1
+    found = run("ppl", path, repeated, "--json", "--average", "the").stdout.splitlines()
+    assert json.loads(found[1]) == dict(word="the", mean_probability=expected["the"][0], share=expected["the"][1])
+    assert run("ppl", path, "--average", "the").exit_code == 2
+    assert run("ppl", path, repeated, "--average", "the", "--independent").exit_code == 2
+
+
+def test_unknown_words_are_refused(repeated):
+    model = FakeLM()
+    refused(lambda: mean_probabilities(model, Lexicon(model.vocab), repeated, ["dog"]), "'dog' is not in the model's")
+
+
+GOOD, WORSE = sorted(
+    ("the cat sat", "mat on the"), key=lambda line: -FakeLM().by_definition([*map(WORDS.index, line.split()), 0]).sum()
+)
+
+
+def pairs_of(paradigm, right, wrong, same=0, unknown=0, unknown_wrong=0):
+    return (
+        [(GOOD, WORSE, paradigm)] * right + [(WORSE, GOOD, paradigm)] * wrong + [("on", "on", paradigm)] * same
+        + [(f"{GOOD}", "dog dog dog dog dog dog", paradigm)] * unknown
+        + [("dog dog dog dog dog dog", GOOD, paradigm)] * unknown_wrong
+    )  # fmt: skip
+
+
+def result_of(pairs, model=None, **options):
+    model = model or FakeLM()
+    return compare(model, Lexicon(model.vocab), read_pairs(pairs), **options)
+
+
+def test_accuracy_by_paradigm(messages):
+    first, second, mean = result_of(pairs_of("a", 6, 3, same=1, unknown=1) + pairs_of("b", 5, 0), batch=3)
+    assert [first[name] for name in ("paradigm", "pairs", "ties", "unknown", "accuracy")] == ["a", 11, 1, 1, 0.65]
+    assert (first["low"], first["high"]) == wilson(6.5, 10) and first["accuracy_unknown"] == 1
+    assert (second["accuracy"], second["high"], second["accuracy_unknown"]) == (1, 1, None)
+    assert [mean[name] for name in ("paradigm", "pairs", "ties", "unknown")] == ["mean", 16, 1, 1]
+    half = 1.959964 * math.sqrt(np.var([1] * 6 + [0] * 3 + [0.5]) / 10) / 2
+    np.testing.assert_allclose([mean[x] for x in ("accuracy", "low", "high")], [0.825, 0.825 - half, 0.825 + half])
+    assert "pairs:10" in messages()
+
+
+def test_no_comparison_with_many_unknown_words(messages):
+    results = result_of(pairs_of("a", 8, 0, unknown=1, unknown_wrong=1) + pairs_of("b", 9, 0, unknown_wrong=1))
+    assert [line["accuracy"] for line in results] == [None, 1, 1] and results[2]["paradigm"] == "mean"
+    assert [line["accuracy_unknown"] for line in results] == [0.5, 0, 1 / 3]
+    assert "words: a" in messages()
+
+
+def test_a_model_that_knows_nothing_has_one_half():
+    model = FakeLM()
+    model.emb[:] = 0
+    (line,) = result_of([("the cat", "cat on"), ("sat", "mat")] * 20, model)
+    assert (line["accuracy"], line["ties"]) == (0.5, 40)
+
+
+def test_files(run, tmp_path):
+    blimp, columns, model = tmp_path / "passive_1.jsonl", tmp_path / "verbs.tsv.gz", tmp_path / "model"
+    records = [{"sentence_good": GOOD, "sentence_bad": WORSE, "UID": "u", "pairID": "0"}]
+    records.append({"sentence_good": WORSE, "sentence_bad": GOOD})
+    blimp.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    with gzip.open(columns, "wt") as file:
+        file.write(f"{GOOD}\t{WORSE}\r\n\n{WORSE}\t{GOOD}\tw\n")
+    save(FakeLM(), model)
+    result = run("nbest", model, "--pairs", "--json", blimp, columns)
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["paradigm"], line["accuracy"]) for line in found[:-1]] == [
+        ("u", 1), ("passive_1", 0), ("verbs", 1), ("w", 0),
+    ]  # fmt: skip
+    table = run("nbest", model, "--pairs", blimp, columns).stdout.splitlines()
+    assert len(table) == 6 and table[1].split()[:2] == ["u", "1"] and table[0].split()[4] == "accuracy"
+    language_model = tt.LanguageModel()
+    language_model.trained = FakeLM()
+    assert language_model.minimal_pairs([str(blimp), str(columns)]) == found
+    assert language_model.minimal_pairs([(GOOD.split(), WORSE)])[0]["accuracy"] == 1
+    assert run("nbest", model, "--pairs", "--ids", blimp).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["the cat", '{"sentence_good": "a"}', '{"sentence_good": "a", "sentence_bad": 3}', "{"]
+)
+def test_wrong_line_is_named(tmp_path, line):
+    (path := tmp_path / "pairs").write_text(f"{GOOD}\t{WORSE}\n{line}\n")
+    refused(lambda: result_of(str(path)), "pairs:2: ")
+    path.write_text("\n")
+    refused(lambda: result_of(str(path)))

@@ -22,8 +22,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_failure_leaves_the_old_file(tmp_path, error):
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
+    (path := tmp_path / "out").write_bytes(b"old")
     with pytest.raises(error):
         with open_output(str(path)) as file:
             file.write(b"new")

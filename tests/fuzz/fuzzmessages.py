@@ -25,16 +25,11 @@ REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
 OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")
 # Options allowed in remedies, by prefix of the reader's name: those of the commands that call the reader.
 REMEDIES = {
-    "text-train": {"--valid-share", "-valid", "-min-count", "--errors"},
-    "text": {"--errors"},
-    "vectors": {"--errors", "--save-model"},
-    "check-": {"--errors", "--save-model"},
-    "model": {"--save-model"},
-    "rnnlm": {"-class"},
-    "checkpoint": {"--checkpoint", "--resume", "--save-model"},
-    "log": {"--log-json"},
+    "text-train": {"--valid-share", "-valid", "-min-count", "--errors"}, "text": {"--errors"},
+    "vectors": {"--errors", "--save-model"}, "check-": {"--errors", "--save-model"}, "model": {"--save-model"},
+    "rnnlm": {"-class"}, "checkpoint": {"--checkpoint", "--resume", "--save-model"}, "log": {"--log-json"},
     "probabilities": set(),
-}
+}  # fmt: skip
 
 
 def lines(data):

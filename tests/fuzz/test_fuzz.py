@@ -39,32 +39,23 @@ def refuse(message):
     return read
 
 
-@pytest.mark.parametrize(
-    "read, problem",
-    [
-        (lambda *_: None, None),
-        (refuse("{}:3: is odd; correct the line"), "a line that the file does not have"),
-        (refuse("{}:2: is odd; correct the line"), None),
-        (refuse("is odd; correct it"), "does not begin with the file's name"),
-        (fail, "of another kind"),
-        (wrong, "wrong content"),
-        (warn, "warning: of something"),
-    ],
-)
+@pytest.mark.parametrize("read, problem", [
+    (lambda *_: None, None), (refuse("{}:3: is odd; correct the line"), "a line that the file does not have"),
+    (refuse("{}:2: is odd; correct the line"), None),
+    (refuse("is odd; correct it"), "does not begin with the file's name"), (fail, "of another kind"),
+    (wrong, "wrong content"), (warn, "warning: of something"),
+])  # fmt: skip
 def test_judge(tmp_path, read, problem):
     found, was_read = fuzz.judge(read, tmp_path / "f", {"f": b""}, random.Random(1), "text-plain")
     assert found is None if problem is None else problem in found
 
 
 GOOD = [
-    "{}:1: is odd; correct the line",
-    "{}: row 7: is odd; if training diverged, lower the learning rate",
-    "{}:3: is odd; is this a text?",
-    "{}: is empty; give a file of word vectors",
+    "{}:1: is odd; correct the line", "{}: row 7: is odd; if training diverged, lower the learning rate",
+    "{}:3: is odd; is this a text?", "{}: is empty; give a file of word vectors",
     "{}:2: '; --' is odd; read it with --errors replace",
-    "{}: cannot be read: trailing data; `gzip -dc` extracts what comes before it",
-    "{}:in: row 2: is odd; correct it",
-]
+    "{}: cannot be read: trailing data; `gzip -dc` extracts what comes before it", "{}:in: row 2: is odd; correct it",
+]  # fmt: skip
 BAD = {
     "{}:1: is odd": "no remedy",
     "{}:1: is odd; it should not be": "no remedy",

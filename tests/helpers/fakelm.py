@@ -15,7 +15,7 @@ WORDS = "</s> the <unk> cat sat mat on caf\u00e9 a\u00a0b".split(" ")
 class FakeLM:
     """A model with h_t = h_{t-1} / 2 + emb[w_t], p = softmax(out h_t). `calls` records the shapes passed to `score`."""
 
-    kind, config = "fake", None
+    kind, config, settings = "fake", None, None
 
     def __init__(self, words=WORDS, seed=1, never=()):
         self.vocab = Vocab(list(words), np.ones(len(words), np.int64))

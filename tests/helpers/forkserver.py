@@ -22,12 +22,9 @@ with socket.socket(socket.AF_UNIX) as server:
 
 # Options that make a run short; appended, because the last occurrence of an option wins.
 SHORTER = {
-    "w2v": ["-iter", "1"],
-    "lstm": ["--epochs", "1"],
-    "nmt": ["--epochs", "1"],
-    "translate": ["--max-length", "3"],
+    "w2v": ["-iter", "1"], "lstm": ["--epochs", "1"], "nmt": ["--epochs", "1"], "translate": ["--max-length", "3"],
     "rnnlm": ["-max-iter", "1"],
-}
+}  # fmt: skip
 
 
 def shortened(arguments):

@@ -133,7 +133,7 @@ def augmented(detach, weights=(0.6, 0.7), tau=3.0):
 
     def more(p, x, targets, given):
         E = (given if detach else p)["E"]
-        augmentation = lmreference.augmentation(x @ p["l"].T, E, targets, tau)[0]
+        augmentation = lmreference.augmentation(x @ p["l"].T, E, targets, tau)
         return weights[1] * augmentation + (weights[0] - 1) * cross_entropy(p, x, targets)
 
     def make(params, V, n):
@@ -189,9 +189,7 @@ LAYERS = {
     "dropout, mask shared over time": dropout("steps"),
     "dropout, mask shared over time and batch": dropout("steps", "sequences"),
     "dropout of word types": Row(
-        lambda params, m, n: WordDropout(params, "word", 0.4, ()),
-        lambda p, x, layer: [x * layer.mask],
-        square=True,
+        lambda params, m, n: WordDropout(params, "word", 0.4, ()), lambda p, x, layer: [x * layer.mask], square=True
     ),
 }
 LOSSES = {

@@ -64,7 +64,7 @@ def model(values=None, **options):
 def window(model, seed=3, T=T, B=B):
     """Return ids and targets [T, B], with one ignored target, and a random state."""
     rng = np.random.default_rng(seed)
-    ids, targets = (rng.integers(0, V, (T, B)).astype(np.int32) for _ in range(2))
+    ids, targets = (rng.integers(0, len(model.vocab), (T, B)).astype(np.int32) for _ in range(2))
     targets[0, B // 2] = -1
     return ids, targets, tuple(0.3 * rng.normal(size=part.shape).astype(part.dtype) for part in model.start(B))
 

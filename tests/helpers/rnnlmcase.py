@@ -13,32 +13,22 @@ from tiedtools.text.vocab import Vocab
 V = 57
 DOC = dict(doc_dim=3, sentences=True, learn_start=True)
 CONFIGS = {
-    "one step": dict(),
-    "bptt 1": dict(bptt=1, bptt_block=10),
-    "bptt 4, block 10": dict(bptt=4, bptt_block=10),
-    "bptt 4, block 3": dict(bptt=4, bptt_block=3),
-    "bptt 6, block 1": dict(bptt=6, bptt_block=1),
-    "one step, apart": dict(independent=True),
-    "bptt 4, block 3, apart": dict(independent=True, bptt=4, bptt_block=3),
+    "one step": dict(), "bptt 1": dict(bptt=1, bptt_block=10), "bptt 4, block 10": dict(bptt=4, bptt_block=10),
+    "bptt 4, block 3": dict(bptt=4, bptt_block=3), "bptt 6, block 1": dict(bptt=6, bptt_block=1),
+    "one step, apart": dict(independent=True), "bptt 4, block 3, apart": dict(independent=True, bptt=4, bptt_block=3),
     "bptt 4, block 10, apart": dict(independent=True, bptt=4, learn_start=True),
     "bptt 20, block 2, apart": dict(independent=True, bptt=20, bptt_block=2, learn_start=True),
-    "sentences": dict(sentences=True),
-    "sentences, start": dict(sentences=True, learn_start=True),
-    "document": dict(DOC),
-    "document, sum": dict(DOC, start_doc="sum"),
-    "document, first": dict(DOC, start_doc="first"),
+    "sentences": dict(sentences=True), "sentences, start": dict(sentences=True, learn_start=True),
+    "document": dict(DOC), "document, sum": dict(DOC, start_doc="sum"), "document, first": dict(DOC, start_doc="first"),
     "document, deferred": dict(DOC, defer=True),
     "document, apart": dict(doc_dim=3, independent=True, bptt=3, bptt_block=4),
-    "document, without end": dict(doc_dim=3, bptt=3, bptt_block=4),
-    "deferred": dict(bptt=4, bptt_block=3, defer=True),
-    "cutoff": dict(cutoff=0.1, bptt=4, bptt_block=5),
-    "cutoff, sentences": dict(DOC, cutoff=0.1),
-    "no cutoff": dict(cutoff=0.0, bptt=4, bptt_block=5),
-    "direct": dict(direct=1001, bptt=2, bptt_block=4),
+    "document, without end": dict(doc_dim=3, bptt=3, bptt_block=4), "deferred": dict(bptt=4, bptt_block=3, defer=True),
+    "cutoff": dict(cutoff=0.1, bptt=4, bptt_block=5), "cutoff, sentences": dict(DOC, cutoff=0.1),
+    "no cutoff": dict(cutoff=0.0, bptt=4, bptt_block=5), "direct": dict(direct=1001, bptt=2, bptt_block=4),
     "direct, few": dict(direct=90, direct_order=6, independent=True),
     "direct, fewer than words": dict(direct=5, direct_order=4, bptt=2, bptt_block=4),
     "direct, document, deferred": dict(DOC, direct=800, direct_order=4, defer=True),
-}
+}  # fmt: skip
 every_config = pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
 
 

@@ -60,14 +60,6 @@ def lettered(reuse="all", **options):
     return LstmLM(vocab, LstmConfig(subwords="chars", reuse=reuse, **small, **options))
 
 
-def window(model, seed=3):
-    """Return ids and targets [T, B], with one ignored target, and a random state."""
-    rng = np.random.default_rng(seed)
-    ids, targets = (rng.integers(0, V, (T, B)).astype(np.int32) for _ in range(2))
-    targets[0, B // 2] = -1
-    return ids, targets, tuple(0.3 * rng.normal(size=part.shape).astype(part.dtype) for part in model.start(B))
-
-
 def composed(p, side, config, rows):
     """Return the composed vectors of words with these units, padded with 0, from parameters `p` by name."""
     E = np.concatenate([np.zeros((1, config.subword_dim)), p[f"{side}.emb.E"]])[rows]  # [V, L, d]

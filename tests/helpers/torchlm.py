@@ -1,124 +1,149 @@
-"""LstmLM implemented in PyTorch, as the reference for tests/models/lm/test_torch.py."""
+"""Language models of every kind in PyTorch, whose gradients are those of its automatic differentiation."""
 
 import numpy as np
 import torch
-from torch import nn
-from torch.nn.functional import cross_entropy, log_softmax
+from torch.nn import functional as F
 
 
-class Oracle(nn.Module):
-    """The model of an LstmConfig with V words, initialized from `values`, a dict of arrays with LstmLM's names.
+def each(mask, n):
+    """Return a mask for each of n gates: of one for all, one per gate, or 1."""
+    return [1] * n if isinstance(mask, int) else list(mask) * (n // len(mask))
 
-    nn.LSTM's second bias vector is 0.
-    """
 
-    def __init__(self, config, V, values):
-        super().__init__()
-        self.config, linear = config, config.tying == "linear"
-        self.embedding = nn.Embedding(V, config.size)
-        self.recurrent = nn.LSTM(config.size, config.hidden, config.layers)
-        self.linear = nn.Identity()
-        if config.projection:
-            self.linear = nn.Linear(config.hidden, config.hidden)
-        elif linear:
-            self.linear = nn.Linear(config.hidden, config.size, bias=config.linear_bias)
-        self.output = nn.Linear(config.size if linear else config.hidden, V)
-        if config.tying != "untied":
-            self.output.weight = self.embedding.weight
-        self.to(getattr(torch, config.dtype))
-        with torch.no_grad():
-            for ours, theirs in self.names().items():
-                theirs.copy_(
-                    torch.tensor(np.asarray(values[ours]).T if ours.startswith(("lstm", "proj")) else values[ours])
-                )
-            for k in range(config.layers):
-                self.freeze(getattr(self.recurrent, f"bias_hh_l{k}"))
-            if not config.output_bias:
-                self.freeze(self.output.bias)
-        self.trained = [p for p in self.parameters() if p.requires_grad]
+def lstm(p, x, state, masks, masks_x):
+    """An LSTM over x [T, B, m] from the state (h, c) [B, n] -> h [T, B, n], state; p: its parameters by name."""
+    W_x, W_h, b = (p(part).chunk(4, -1) for part in ("W_x", "W_h", "b"))
+    gates = list(zip(each(masks_x, 4), W_x, each(masks, 4), W_h, b))
+    (h, c), rows = state, []
+    for row in x:
+        i, f, g, o = ((row * over) @ W + (h * on) @ U + bias for over, W, on, U, bias in gates)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        rows.append(h)
+    return torch.stack(rows), (h, c)
 
-    def forward(self, ids, state):
-        """Return scores [T * B, V] and the state (h, c) after `ids`, int64 [T, B]."""
-        x, state = self.recurrent(self.embedding(ids), state)
-        return self.output(self.linear(x).flatten(0, 1)), state
 
-    def freeze(self, parameter):
-        parameter.zero_()
-        parameter.requires_grad = False
+def gru(p, x, state, masks, masks_x):
+    """A GRU, as `lstm`; gates are c, r, u in W_x and b, and r, u, c in W_h."""
+    (W_c, W_r, W_u), (U_r, U_u, U_c), (b_c, b_r, b_u) = (p(part).chunk(3, -1) for part in ("W_x", "W_h", "b"))
+    (m_r, m_u, m_c), (x_c, x_r, x_u) = each(masks, 3), each(masks_x, 3)
+    (h,), rows = state, []
+    for row in x:
+        r = torch.sigmoid((row * x_r) @ W_r + (h * m_r) @ U_r + b_r)
+        u = torch.sigmoid((row * x_u) @ W_u + (h * m_u) @ U_u + b_u)
+        c = torch.tanh((row * x_c) @ W_c + b_c + r * ((h * m_c) @ U_c))
+        h = u * h + (1 - u) * c
+        rows.append(h)
+    return torch.stack(rows), (h,)
 
-    def names(self):
-        """Return a dict: LstmLM's name -> tensor; `lstm` and `proj` matrices are the transposes of LstmLM's."""
-        found = {"emb_in": self.embedding.weight}
-        for k in range(self.config.layers):
-            parts = {"W_x": "weight_ih", "W_h": "weight_hh", "b": "bias_ih"}
-            found |= {f"lstm{k + 1}.{part}": getattr(self.recurrent, f"{name}_l{k}") for part, name in parts.items()}
-        if isinstance(self.linear, nn.Linear):
-            found["proj.W"] = self.linear.weight
-            if self.linear.bias is not None:
-                found["proj.b"] = self.linear.bias
-        if self.config.tying == "untied":
-            found["emb_out"] = self.output.weight
-        if self.config.output_bias:
-            found["emb_out.b"] = self.output.bias
-        return found
 
-    def values(self):
-        """Return the parameters as arrays with LstmLM's names and shapes."""
-        arrays = {name: tensor.detach().numpy() for name, tensor in self.names().items()}
-        return {name: a.T if name.startswith(("lstm", "proj")) else a for name, a in arrays.items()}
+def rhn(p, x, state, masks, masks_x):
+    """An RHN, as `lstm`."""
+    W, R, b = p("W_x"), p("R"), p("b")
+    ((mask,), (mask_x,)), (s,), rows = (each(masks, 1), each(masks_x, 1)), state, []
+    for row in x:
+        inputs = (row * mask_x) @ W
+        for depth in range(len(R)):
+            new, gate = (F.linear(s * mask, R[depth].T, b[depth]) + inputs * (depth == 0)).chunk(2, -1)
+            s = torch.lerp(s, new.tanh(), gate.sigmoid())
+        rows.append(s)
+    return torch.stack(rows), (s,)
 
-    def through(self, masks, ids, state):
-        """Forward pass with dropout masks, a dict by site.
 
-        "in", "up" (per layer), "after": masks [T or 1, B or 1, width], or 1, of embedding, layer outputs, linear map
-        "h", "x" (per layer): masks [4 or 1, B, width], or 1, of the inputs of the gates
+class Oracle:
+    """The model of an LstmLM, with its values: parameters by name, tied ones once; `step` trains it."""
+
+    def __init__(self, model):
+        self.config, self.owner, subwords = model.config, model.params.names, getattr(model.vocab, "subwords", None)
+        self.p = {name: torch.tensor(array.copy(), requires_grad=True) for name, array in model.params.owners()}
+        self.units = torch.tensor(subwords.rows).long() if self.config.subwords else None  # [V, L], 0 for padding
+        self.optimizer = torch.optim.SGD(self.p.values(), lr=1.0, weight_decay=self.config.lr_weight_decay)
+
+    def __call__(self, name, default=None):
+        return self.p[self.owner[name]] if name in self.owner else default
+
+    def start(self, model, batch):
+        """Return the model's start state: a list with a tuple (h, c), or (h,), of each layer."""
+        parts, n = [torch.tensor(part[0]) for part in model.start(batch)], 2 if self.config.cell == "lstm" else 1
+        return [tuple(parts[k : k + n]) for k in range(0, len(parts), n)]
+
+    def table(self, side):
+        """Return all word vectors of a side, [V, m], which may be composed from those of subwords."""
+        c = self.config
+        if not c.subwords or (side, c.reuse) == ("emb_out", "plain"):
+            return self(side)
+        side = "emb_in" if c.reuse == "all" else side
+        E = F.pad(self(f"{side}.emb.E"), (0, 0, 1, 0))
+        x = F.embedding(self.units, E)
+        if c.subwords == "morphs":
+            x = F.embedding_bag(self.units, E, mode="sum")
+        elif c.subwords == "syllables":
+            x = F.linear(x.flatten(1), self(f"{side}.proj.W").T)
+        else:
+            x = torch.cat([self.convolved(side, x, width) for width in range(1, len(c.widths) + 1)], 1)
+        for k in range(c.highways):
+            gate, new = F.linear(x, self(f"{side}.hw{k + 1}.W").T, self(f"{side}.hw{k + 1}.b")).chunk(2, 1)
+            x = torch.lerp(x, new.relu(), gate.sigmoid())
+        return x
+
+    def convolved(self, side, x, width):
+        W = self(f"{side}.cnn.W{width}").reshape(width, x.shape[2], -1).permute(2, 1, 0)
+        return F.conv1d(x.transpose(1, 2), W, self(f"{side}.cnn.b{width}")).tanh().amax(2)
+
+    def forward(self, ids, state, masks):
+        """Return scores [T * B, V], the top layer's output before and after dropout, and the state after `ids`.
+
+        masks  by site: "in", "after", and for each layer "up": masks [T or 1, B or 1, width] of embeddings, of the
+               linear map, and of outputs; "h", "x": [K, B, width] of the gates' inputs; "W_h": of weights; 1: none
         """
-        x, behind = self.embedding(ids) * masks["in"], []
-        each = lambda mask: [1] * 4 if isinstance(mask, int) else list(mask) * (4 // len(mask))
-        for k in range(self.config.layers):
-            W_x, W_h, b = (
-                getattr(self.recurrent, f"{name}_l{k}").chunk(4) for name in ("weight_ih", "weight_hh", "bias_ih")
+        x, after = self.table("emb_in")[ids] * masks["in"], []
+        for k, start in enumerate(state):
+            names = lambda part, k=k: (
+                self(f"{self.config.cell}{k + 1}.{part}") * (masks["W_h"][k] if part == "W_h" else 1)
             )
-            ways = list(zip(each(masks["x"][k]), W_x, each(masks["h"][k]), W_h, b))
-            h, c = state[0][k], state[1][k]
-            outputs = []
-            for row in x:
-                i, f, g, o = ((row * over) @ W.T + (h * on) @ U.T + bias for over, W, on, U, bias in ways)
-                c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-                h = o.sigmoid() * c.tanh()
-                outputs.append(h)
-            x = torch.stack(outputs) * masks["up"][k]
-            behind.append((h, c))
-        return self.output((self.linear(x) * masks["after"]).flatten(0, 1)), tuple(map(torch.stack, zip(*behind)))
+            cell = {"lstm": lstm, "gru": gru, "rhn": rhn}[self.config.cell]
+            raw, end = cell(names, x, start, masks["h"][k], masks["x"][k])
+            after.append(tuple(part.detach() for part in end))
+            top = x = raw * masks["up"][k]
+        if "proj.W" in self.owner:
+            x = (x @ self("proj.W") + self("proj.b", 0)) * masks["after"]
+        return (x @ self.table("emb_out").T + self("emb_out.b", 0)).flatten(0, 1), raw, top, after
 
-    def step(self, ids, targets, state, lr, clip, masks=None, samples=None):
-        """Do an SGD step on int64 ids and targets [T, B]; returns (cross entropy in nats, norm before clipping, state).
+    def step(self, ids, targets, state, lr, clip, masks, samples=None):
+        """Do a step on int64 ids and targets [T, B]; returns (nats, norm before clipping, state).
 
         samples  for sampled softmax: the sampled words, and a function from words to their expected counts
         """
-        c = self.config
-        run = self if masks is None else lambda *args: self.through(masks, *args)
-        scores, state = run(ids, state)
-        wanted = targets.flatten()
-        if samples:
-            scores, wanted = self.sampled(scores, wanted, *samples), wanted.clamp(max=0)
-        nll = cross_entropy(scores, wanted, ignore_index=-1, reduction="sum")
-        total = (1 - c.augment_share) * nll
+        c, wanted = self.config, targets.flatten()
+        scores, raw, top, state = self.forward(ids, state, masks)
+        chosen, labels = (self.sampled(scores, wanted, *samples), wanted.clamp(max=0)) if samples else (scores, wanted)
+        nats = F.cross_entropy(chosen, labels, ignore_index=-1, reduction="sum")
+        total = (1 - c.augment_share) * nats
         if c.projection:
-            total = total + c.projection / 2 * self.linear.weight.square().sum()
+            total = total + c.projection / 2 * self("proj.W").square().sum()
         if weight := c.augment + c.augment_share * c.tau * scores.shape[1]:
-            total = total + weight * c.tau * self.divergence(scores, targets.flatten())
-        scale = 1 / (targets.shape[1] if c.loss_scale == "sum" else targets.numel())
-        self.zero_grad()
-        (scale * total).backward()
-        norm = nn.utils.clip_grad_norm_(self.trained, clip)
+            total = total + weight * c.tau * self.divergence(scores, wanted)
+        total = total / (targets.shape[1] if c.loss_scale == "sum" else targets.numel())
+        total = total + c.ar * top.square().mean() + c.tar * (raw[1:] - raw[:-1]).square().mean()
+        self.optimizer.zero_grad()
+        total.backward()
+        norm = torch.cat([tensor.grad.flatten() for tensor in self.p.values()]).norm()
+        for tensor in self.p.values():
+            tensor.grad *= min(1, clip / norm)
+        self.update(lr)
+        return nats.item(), norm.item(), state
+
+    def update(self, lr):
+        self.optimizer.param_groups[0]["lr"] = lr
+        for state in self.optimizer.state.values():  # ASGD reads its learning rate from its state
+            if "eta" in state:
+                state["eta"] = torch.tensor(lr, dtype=torch.float64)
+        self.optimizer.step()
         with torch.no_grad():
-            for parameter in self.trained:
-                parameter -= lr * parameter.grad
-                parameter *= 1 - c.weight_decay
-            if c.unit_embeddings:
-                self.embedding.weight /= self.embedding.weight.norm(dim=1, keepdim=True)
-        return nll.item(), norm.item(), tuple(part.detach() for part in state)
+            for tensor in self.p.values():
+                tensor *= 1 - self.config.weight_decay
+            if self.config.unit_embeddings:
+                self.p["emb_in"] /= self.p["emb_in"].norm(dim=1, keepdim=True)
 
     @staticmethod
     def sampled(scores, targets, words, expected):
@@ -132,7 +157,23 @@ class Oracle(nn.Module):
     def divergence(self, scores, targets):
         """Sum KL(softmax(e_t E^T / tau) || softmax(z / tau)), z without bias (Inan et al. 2017, section 3)."""
         counted = targets >= 0
-        E = self.embedding.weight.detach() if self.config.detach else self.embedding.weight
-        wanted = log_softmax(E[targets[counted]] @ E.T / self.config.tau, -1)
-        given = log_softmax((scores - self.output.bias)[counted] / self.config.tau, -1)
+        E = self("emb_in").detach() if self.config.detach else self("emb_in")
+        wanted = F.log_softmax(E[targets[counted]] @ E.T / self.config.tau, -1)
+        given = F.log_softmax((scores - self("emb_out.b", 0))[counted] / self.config.tau, -1)
         return (wanted.exp() * (wanted - given)).sum()
+
+    def average(self, lr):
+        """Switch to averaged SGD, as awd-lstm-lm does."""
+        options = dict(t0=0, lambd=0.0, weight_decay=self.config.lr_weight_decay)
+        self.optimizer = torch.optim.ASGD(self.p.values(), lr=lr, **options)
+
+    def score(self, ids, targets, state, masks):
+        """Return the mean nats with the averaged parameters."""
+        with torch.no_grad():
+            raw = {name: tensor.clone() for name, tensor in self.p.items()}
+            for tensor in self.p.values():
+                tensor.copy_(self.optimizer.state[tensor]["ax"])
+            nats = F.cross_entropy(self.forward(ids, state, masks)[0], targets.flatten()).item()
+            for name, tensor in self.p.items():
+                tensor.copy_(raw[name])
+        return nats

@@ -26,7 +26,7 @@ class ToyTranslator:
     The score of `</s>` grows by `ending` with each word. `calls` records the numbers of rows of `predict`.
     """
 
-    kind = "nmt"
+    kind, settings = "nmt", None
 
     def __init__(self, source=SOURCE, target=TARGET, codes="", seed=0, E=6, ending=0.5):
         self.source_vocab, self.target_vocab = (Vocab(list(w), np.ones(len(w), np.int64)) for w in (source, target))

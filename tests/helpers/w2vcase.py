@@ -16,12 +16,7 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
 
 V, M = 12, 7
-TYINGS = {
-    "untied": {},
-    "tied": dict(tying="tied"),
-    "signs": dict(tying="signs"),
-    "linear": dict(tying="linear"),
-}
+TYINGS = {"untied": {}, "tied": dict(tying="tied"), "signs": dict(tying="signs"), "linear": dict(tying="linear")}
 # Of CBOW: means or sums; of both: fixed or random windows.
 RULES = [
     *(dict(cbow=True, cbow_sum=True, cbow_grad=grad, scale=0.3) for grad in ("ctool", "exact")),
@@ -186,22 +181,17 @@ def topic_text(lines=3000, seed=0):
 
 
 VARIANTS = {
-    "cbow": dict(),
-    "cbow-signs": dict(tying="signs"),
-    "cbow-linear": dict(tying="linear"),
+    "cbow": dict(), "cbow-signs": dict(tying="signs"), "cbow-linear": dict(tying="linear"),
     "cbow-sum-fixed": dict(cbow_sum=True, fixed_window=True, ns_exponent=0.5, lr=0.01),
-    "skipgram": dict(architecture="skipgram"),
-    "skipgram-tied": dict(architecture="skipgram", tying="tied"),
+    "skipgram": dict(architecture="skipgram"), "skipgram-tied": dict(architecture="skipgram", tying="tied"),
     "skipgram-tied-pmi": dict(architecture="skipgram", tying="tied", fit_pmi=True, min_alpha=0.01),
     "skipgram-signs": dict(architecture="skipgram", tying="signs"),
-    "skipgram-linear": dict(architecture="skipgram", tying="linear"),
+    "skipgram-linear": dict(architecture="skipgram", tying="linear"), "cbow-hs": dict(hs=True, negative=0),
+    "skipgram-hs-negative": dict(architecture="skipgram", hs=True), "cbow-exact": dict(exact=True),
     "cbow-ngrams": dict(subwords="ngrams", buckets=500),
     "skipgram-linear-ngrams": dict(architecture="skipgram", tying="linear", subwords="ngrams"),
     "skipgram-tied-ngrams-exact": dict(architecture="skipgram", tying="tied", subwords="ngrams", exact=True),
-    "cbow-hs": dict(hs=True, negative=0),
-    "skipgram-hs-negative": dict(architecture="skipgram", hs=True),
-    "cbow-exact": dict(exact=True),
     "cbow-signs-exact": dict(tying="signs", exact=True),
     "cbow-tied-sum-exact": dict(tying="tied", cbow_sum=True, exact=True),
     "skipgram-linear-exact": dict(architecture="skipgram", tying="linear", exact=True, fixed_window=True),
-}
+}  # fmt: skip

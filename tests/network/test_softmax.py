@@ -1,4 +1,4 @@
-"""Test the softmax kernels against plain NumPy: blocks of rows and words, extreme scores, missing bias and targets."""
+"""Test output layers and dropout."""
 
 import functools
 import itertools
@@ -8,8 +8,10 @@ import pytest
 from lmreference import cross_entropy
 
 from tiedtools.kernels.output.softmax import WORDS
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.buffers import Buffers, stride
 from tiedtools.network.layers import softmax
+from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.layers.sampled import SampledSoftmax
 from tiedtools.network.params import Params
 from tiedtools.network.step import Step
 from tiedtools.network.tables import Lookup
@@ -158,3 +160,93 @@ def test_word_of_probability_zero():
     nll = case.loss()
     case.b[7] = -1e4
     np.testing.assert_allclose(nll, cross_entropy(case.scores(), case.targets)[0], rtol=1e-12)
+
+
+V = 40
+COUNTS = np.random.default_rng(1).permutation(V) + 1  # distinct, in random order
+
+
+def layer(samples):
+    params = Params(Team(1))
+    return SampledSoftmax(params, Lookup(params, "W", V, 3), samples, COUNTS)
+
+
+def test_log_uniform_by_rank():
+    p = layer(5).probability(np.argsort(-COUNTS))
+    assert p.sum() == pytest.approx(1) and (np.diff(p) < 0).all()
+    np.testing.assert_allclose(np.cumsum(p), np.log(np.arange(2, V + 2)) / np.log(V + 1))
+
+
+@pytest.mark.parametrize("samples", [1, 10, 30, V - 1])
+def test_samples_are_distinct_with_the_expected_frequencies(samples):
+    sampled, N = layer(samples), 3000
+    seen, expected = np.zeros(V), np.zeros(V)
+    for seed in range(N):
+        words, often = sampled.draw(seed)
+        assert len(words) == samples == len(set(words.tolist()))
+        seen[words] += 1 / N
+        expected += often(np.arange(V)) / N
+    # The expected counts treat the number of draws as fixed, which is inaccurate if most words are drawn.
+    assert abs(seen - expected).max() < (0.03 if samples <= 10 else 0.08)
+    by_rank = np.argsort(-COUNTS)
+    assert seen[by_rank[0]] > seen[by_rank[-1]]
+
+
+def test_draws_depend_on_the_seed():
+    first, again, other = (layer(10).draw(seed)[0].tolist() for seed in (5, 5, 6))
+    assert first == again != other
+
+
+def test_sample_size_is_limited_to_the_vocabulary():
+    assert layer(1000).samples == V - 1
+
+
+T, B, n = 10, 20, 45
+
+
+def mask(drop=0.3, same=(), seed=1, threads=1, shape=(T, B, n)):
+    drawn = Dropout(Params(Team(threads), "float32"), "site", drop, same).draw(
+        Step(None, seed=lambda site: seed), *shape
+    )
+    return drawn[..., : shape[2]].copy()
+
+
+@pytest.mark.parametrize("drop", [0.1, 0.5, 0.8])
+def test_dropout_rate_and_scale(drop):
+    drawn = mask(drop, shape=(40, 50, 50))
+    assert set(np.unique(drawn)) == {0, np.float32(1 / (1 - drop))}
+    N = drawn.size
+    assert abs((drawn == 0).mean() - drop) < 4 * np.sqrt(drop * (1 - drop) / N)
+    for axis in range(3):  # the rate is uniform along each axis
+        rate = (drawn == 0).mean(tuple({0, 1, 2} - {axis}))
+        assert abs(rate - drop).max() < 5 * np.sqrt(drop * (1 - drop) / (N / drawn.shape[axis]))
+
+
+@pytest.mark.parametrize("same, shape", [
+    ((), (T, B, n)), (("steps",), (1, B, n)), (("steps", "sequences"), (1, 1, n)), (("sequences",), (T, 1, n)),
+])  # fmt: skip
+def test_masks_are_shared_only_along_the_given_axes(same, shape):
+    drawn = mask(same=same)
+    assert drawn.shape == shape
+    rows = drawn.reshape(-1, n)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_masks_depend_only_on_the_seed():
+    first = mask()
+    for threads in 1, 2, 3:
+        assert (mask(threads=threads) == first).all()
+    others = [mask(seed=seed) for seed in (2, 3, 2**63)]
+    for other in others:
+        # Independent masks agree in .3^2 + .7^2 = 58% of all elements.
+        assert abs((other == first).mean() - 0.58) < 0.03
+    assert stride(n, np.float32) != n, "n must need padding"
+
+
+def test_no_dropout_without_a_seed():
+    x = np.ones((T, B, n), np.float32)
+    layer = Dropout(Params(Team(1)), "site", 0.5)
+    assert layer.forward(x, Step(None)) is x and layer.backward(x) is x
+    layer.forward(x, Step(None, seed=lambda site: 1))
+    layer.forward(x, Step(None))
+    assert layer.backward(x) is x and (x == 1).all(), "the previous mask was applied"

@@ -1,16 +1,23 @@
-"""Test the exchange of changes: kernels against float64, and Exchanges of ranks in threads against each other."""
+"""Test exchanges between ranks, a run on threads as ranks, and the watcher."""
 
+import shutil
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 from rankscase import ThreadRanks
+from w2vcase import topic_text
 
+from tiedtools.base import interrupts
 from tiedtools.kernels.word2vec import exchange as kernels
 from tiedtools.models.word2vec import exchange as exchanges
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.tables import subsampling_thresholds
 from tiedtools.text.vocab import Vocab
 
@@ -86,11 +93,9 @@ def exchanged(size, change, everything=True, half=False, **options):
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    "options",
-    [{}, dict(hs=True), dict(tying="tied"), dict(tying="linear"), dict(hs=True, negative=0)],
-    ids=["untied", "hs", "tied", "linear", "hs-alone"],
-)
+@pytest.mark.parametrize("options", [
+    {}, dict(hs=True), dict(tying="tied"), dict(tying="linear"), dict(hs=True, negative=0),
+], ids=['untied', 'hs', 'tied', 'linear', 'hs-alone'])  # fmt: skip
 def test_all_parameters_become_equal_and_one_ranks_change_is_kept(options, half, monkeypatch):
     monkeypatch.setattr(exchanges, "BLOCK", 16)
     start = model(**options).arrays
@@ -151,3 +156,68 @@ def test_frequent_rows_are_exchanged_more_often(monkeypatch):
             exchange.poll()
         ends.append(int((exchange.matrices[0].since == now).sum()))
     assert ends == [10, 20, 10, 40, 10, 20, 10, 50]
+
+
+VOCAB, TEXT = topic_text(600)
+VALID = topic_text(200, seed=1)[1]
+
+
+def test_what_a_rank_trains_on_while_it_pauses_does_not_count_as_exchanged(monkeypatch):
+    """The number of exchanges must be the same on all ranks: it decides whether the epoch is over."""
+    monkeypatch.setattr("tiedtools.models.word2vec.run.CHUNK", 300)
+    run = RanksRun(Word2Vec(VOCAB, Config(size=4)), TEXT, ThreadRanks.team(1)[0], words=TEXT.size // 4)
+    assert run.periods == 4
+    run.exchange.flags = 1  # a rank has asked to pause
+    run.next = len(run.cuts) // 4 + 1
+    run.tick()
+    assert (run.pausing, run.number) == (True, 1)
+    run.next = len(run.cuts) - 1
+    run.tick()
+    assert (run.pausing, run.number) == (True, 1)
+
+
+def test_a_signal_while_one_computes_the_validation_loss_stops_all_at_their_next_meeting(no_signals):
+    """Rank 0 alone computes the loss; the others wait for it."""
+    stopped = []
+
+    class Signaled(RanksRun):
+        def epoch_figures(self):
+            interrupts.handle(signal.SIGINT, None)
+            return super().epoch_figures()
+
+    def work(ranks):
+        model = Word2Vec(VOCAB, Config(size=4, epochs=3))
+        run = Signaled(model, TEXT, ranks, valid=VALID if ranks.rank == 0 else None)
+        run.progress.begin(3 * run.words, 0, [])
+        try:
+            with run.clock():
+                run.train()
+        except KeyboardInterrupt:
+            stopped.append(len(run.history))
+
+    threads = [threading.Thread(target=work, args=[ranks], daemon=True) for ranks in ThreadRanks.team(2)]
+    with interrupts.deferred():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        interrupts.received.clear()
+    assert stopped == [2, 2]
+
+
+# The process loses its own stderr, as if the launcher no longer forwarded it.
+CODE = """import os
+from tiedtools.parallel.watcher import launcher_stderr
+found = launcher_stderr()
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+os.write(found, b"a line")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("name, told", [("mpiexec", "a line"), ("other", "")])
+def test_the_stderr_of_the_launcher_is_found(name, told, tmp_path):
+    launcher = shutil.copy("/bin/sh", tmp_path / name)
+    run_and_wait = '"$0" -c "$1"; exit $?'
+    result = subprocess.run([launcher, "-c", run_and_wait, sys.executable, CODE], stderr=subprocess.PIPE, text=True)
+    assert (result.returncode, result.stderr) == (0, told)

@@ -156,14 +156,11 @@ def on_rank_1(folder, code):
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
-@pytest.mark.parametrize(
-    "args, found",
-    [
-        (("w2v", "-size", 0), "rank [01] of 2: w2v: .*-size.*"),
-        (("w2v", "--deterministic"), "rank [01] of 2: w2v: --deterministic needs a single process.*"),
-        (("w2v",), "rank [01] of 2: standard input: cannot be divided among ranks; give files"),
-    ],
-)
+@pytest.mark.parametrize("args, found", [
+    (("w2v", "-size", 0), "rank [01] of 2: w2v: .*-size.*"),
+    (("w2v", "--deterministic"), "rank [01] of 2: w2v: --deterministic needs a single process.*"),
+    (("w2v",), "rank [01] of 2: standard input: cannot be divided among ranks; give files"),
+])  # fmt: skip
 def test_errors_of_all_ranks_are_reported_once(args, found):
     status, out, errors = finished(start(2, *args))
     assert status != 0 and not out and len(errors) == 1 and re.fullmatch(f"tiedtools: {found}", errors[0]), errors

@@ -3,8 +3,8 @@
 import sys
 
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.bpe import Segmenter, check, learn
 
 subword_nmt = pytest.importorskip("subword_nmt")
@@ -50,5 +50,4 @@ def test_codes_are_accepted():
 
 def test_missing_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "subword_nmt", None)
-    with pytest.raises(TiedtoolsError, match=r"tiedtools\[nmt\]"):
-        learn(COUNTS, 3)
+    refused(lambda: learn(COUNTS, 3), "tiedtools[nmt]")

@@ -1,4 +1,4 @@
-"""Test encoding text as vocabulary and token IDs: against plain Python, and on unusual input."""
+"""Test encoding of texts, vocabularies, and lists of words."""
 
 import bz2
 import collections
@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.kernels.text import tokenize
 from tiedtools.text import counting, sources
 from tiedtools.text.counting import WordTable, count
 from tiedtools.text.encoding import EncodedText, encode
-from tiedtools.text.vocab import Vocab
+from tiedtools.text.vocab import Vocab, read_words
 
 
 def tokens_of(data):
@@ -48,8 +48,7 @@ def random_text(rng, n):
 def test_agrees_with_plain_python(tmp_path, monkeypatch, seed, block):
     monkeypatch.setattr(sources, "BLOCK", block)
     data = random_text(random.Random(seed), 300 if block == 1 else 3000)
-    path = tmp_path / "text"
-    path.write_bytes(data)
+    (path := tmp_path / "text").write_bytes(data)
     expected = list(tokens_of(data))
     counts = collections.Counter(expected)
     encoded = encode([str(path)])
@@ -64,8 +63,7 @@ def test_agrees_with_plain_python(tmp_path, monkeypatch, seed, block):
 
 def test_many_words_grow_the_table(tmp_path):
     words = [f"w{k}" * (1 + k % 5) for k in range(200_000)]
-    path = tmp_path / "text"
-    path.write_text(" ".join(words) + "\n" + " ".join(reversed(words)))
+    (path := tmp_path / "text").write_text(" ".join(words) + "\n" + " ".join(reversed(words)))
     encoded = encode([str(path)])
     assert encoded.vocab.words == ["</s>", *words]
     assert (encoded.vocab.counts[1:] == 2).all() and encoded.ids.size == 400_001
@@ -91,26 +89,18 @@ def test_hash_collisions_are_resolved():
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
 
 
-@pytest.mark.parametrize(
-    "data, expected",
-    [
-        (b"a b\nc", ["a", "b", "</s>", "c"]),
-        (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
-        (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]),
-        (b"a </s> b", ["a", "</s>", "b"]),
-        (b"\xef\xbb\xbfa b", ["a", "b"]),
-        ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
-    ],
-)
+@pytest.mark.parametrize("data, expected", [
+    (b"a b\nc", ["a", "b", "</s>", "c"]), (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
+    (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]), (b"a </s> b", ["a", "</s>", "b"]),
+    (b"\xef\xbb\xbfa b", ["a", "b"]), ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
+])  # fmt: skip
 def test_line_ends_and_spaces(tmp_path, data, expected):
-    path = tmp_path / "text"
-    path.write_bytes(data)
+    (path := tmp_path / "text").write_bytes(data)
     assert words_of(encode([str(path)])) == expected
 
 
 def test_literal_line_end_tokens_are_reported(tmp_path, messages):
-    path = tmp_path / "text"
-    path.write_bytes(b"a </s> b\n</s>\n")
+    (path := tmp_path / "text").write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
     told = f"{path}: `</s>` occurs 2 times and is read as a line end, as in word2vec.c and rnnlm\n"
     assert messages() == told
@@ -134,8 +124,7 @@ def test_compressed(tmp_path, monkeypatch, suffix, pack):
     path.write_bytes(pack(data))
     assert words_of(encode([str(path)])) == list(tokens_of(data))
     path.write_bytes(pack(data)[:-20])
-    with pytest.raises(TiedtoolsError, match=f"text{suffix}: cannot be read"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), f"text{suffix}: cannot be read")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pack(data))))
     assert words_of(encode(["-"])) == list(tokens_of(data))
 
@@ -147,15 +136,13 @@ def test_standard_input(monkeypatch, paths):
 
 
 def test_a_line_may_be_huge(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"some words " * 500_000)
+    (path := tmp_path / "text").write_bytes(b"some words " * 500_000)
     encoded = encode([str(path)])
     assert encoded.ids.size == 1_000_000 and encoded.vocab.counts.tolist() == [0, 500_000, 500_000]
 
 
 def test_ids_are_read_in_pieces(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a b a\nc a\n")
+    (path := tmp_path / "text").write_bytes(b"a b a\nc a\n")
     encoded = encode([str(path)])
     ids = encoded.ids
     assert encoded.size == 7 and ids.dtype == np.int32 and ids.tolist() == [1, 2, 1, 0, 3, 1, 0]
@@ -167,8 +154,7 @@ def test_ids_are_read_in_pieces(tmp_path):
 
 
 def test_short_reads_are_continued(tmp_path, monkeypatch):
-    path = tmp_path / "text"
-    path.write_bytes(b"a b a c a d " * 100)
+    (path := tmp_path / "text").write_bytes(b"a b a c a d " * 100)
     encoded = encode([str(path)])
     expected, preadv = encoded.ids, os.preadv
     monkeypatch.setattr(os, "preadv", lambda number, views, at: preadv(number, [views[0][:7]], at))
@@ -176,17 +162,14 @@ def test_short_reads_are_continued(tmp_path, monkeypatch):
 
 
 def test_a_truncated_id_file_is_reported(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a b a\n")
+    (path := tmp_path / "text").write_bytes(b"a b a\n")
     encoded = encode([str(path)])
     encoded.file.truncate(6)
-    with pytest.raises(TiedtoolsError, match="cannot be read: the temporary file of token ids is truncated"):
-        encoded.ids
+    refused(lambda: encoded.ids, "cannot be read: the temporary file of token ids is truncated")
 
 
 def test_threads_read_concurrently(tmp_path):
-    path = tmp_path / "text"
-    path.write_text(" ".join(str(k) for k in range(50_000)))
+    (path := tmp_path / "text").write_text(" ".join(str(k) for k in range(50_000)))
     encoded = encode([str(path)])
 
     def right(start):
@@ -275,41 +258,32 @@ def test_invalid_utf8_errors_name_file_and_line(tmp_path, monkeypatch, block, vo
     good, path = tmp_path / "good", tmp_path / "text"
     good.write_bytes(b"x\ny\n")
     path.write_bytes("fine\ncaf\u00e9 \u00e9\nbad ".encode() + b"caf\xe9 \xa9\nend\n")
-    with pytest.raises(TiedtoolsError, match=r"text:3: invalid UTF-8 byte 0xe9; .*`iconv -f CP1252"):
-        encode([str(good), str(path)], vocab=vocab)
+    refused(lambda: encode([str(good), str(path)], vocab=vocab), "text:3: invalid UTF-8 byte", "`iconv -f CP1252")
     assert "caf\ufffd" in words_of(encode([str(path)], errors="replace"))
     assert words_of(encode([str(path)], errors="ignore"))[5:7] == ["bad", "caf"]
 
 
 def test_utf8_sequences_must_not_span_words(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a\xc3 \xa9b\n")
-    with pytest.raises(TiedtoolsError, match=r"text:1: invalid UTF-8 byte 0xc3"):
-        encode([str(path)])
+    (path := tmp_path / "text").write_bytes(b"a\xc3 \xa9b\n")
+    refused(lambda: encode([str(path)]), "text:1: invalid UTF-8 byte 0xc3")
 
 
 def test_binary_files_are_rejected(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"\x7fELF x\nab\x00cd e\n")
-    with pytest.raises(TiedtoolsError, match=r"text:2: a zero byte; .*`iconv -f UTF-16"):
-        encode([str(path)])
+    (path := tmp_path / "text").write_bytes(b"\x7fELF x\nab\x00cd e\n")
+    refused(lambda: encode([str(path)]), "text:2: a zero byte; ", "`iconv -f UTF-16")
     path.write_bytes(b"x" * (sources.LONGEST_WORD + 10 + sources.BLOCK))
-    with pytest.raises(TiedtoolsError, match="plain text"):
-        encode([str(path)])
+    refused(lambda: encode([str(path)]), "plain text")
 
 
 @pytest.mark.parametrize("data, min_count", [(b"", 1), (b"\n\n \n", 1), (b"a b c\n", 5)])
 def test_nothing_to_train_on(tmp_path, data, min_count):
-    path = tmp_path / "text"
-    path.write_bytes(data)
-    with pytest.raises(TiedtoolsError, match="text: no word"):
-        encode([str(path)], min_count=min_count)
+    (path := tmp_path / "text").write_bytes(data)
+    refused(lambda: encode([str(path)], min_count=min_count), "text: no word")
 
 
 @pytest.mark.parametrize("size", [2, 3, 50])
 def test_max_vocab_is_exact(tmp_path, size):
-    path = tmp_path / "text"
-    path.write_bytes(b"".join(b"w%d " % (k % (1 + k // 9)) for k in range(2000)))
+    (path := tmp_path / "text").write_bytes(b"".join(b"w%d " % (k % (1 + k // 9)) for k in range(2000)))
     encoded = encode([str(path)], max_vocab=size)
     assert len(encoded.vocab) == size == encoded.ids.max() + 1
     everything = encode([str(path)])
@@ -317,14 +291,12 @@ def test_max_vocab_is_exact(tmp_path, size):
 
 
 def test_given_vocabulary(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a b c a unknown\nb\n")
+    (path := tmp_path / "text").write_bytes(b"a b c a unknown\nb\n")
     vocab = Vocab(["</s>", "b", "a"], np.array([7, 6, 5]))
     encoded = encode([str(path)], vocab=vocab)
     assert words_of(encoded) == ["a", "b", "a", "</s>", "b", "</s>"]
     assert encoded.vocab is vocab and encoded.tokens_read == 8
-    with pytest.raises(TiedtoolsError, match="no word of the vocabulary"):
-        encode([str(path)], vocab=Vocab(["</s>", "z"], np.array([7, 6])))
+    refused(lambda: encode([str(path)], vocab=Vocab(["</s>", "z"], np.array([7, 6]))), "no word of the vocabulary")
 
 
 def test_vocab_file_round_trip(tmp_path):
@@ -340,8 +312,7 @@ def test_vocab_file_round_trip(tmp_path):
 
 
 def test_words_dropped_from_a_vocab_file_are_reported(tmp_path, messages):
-    path = tmp_path / "vocab"
-    path.write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
+    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
     assert len(Vocab.read(str(path), 1001, 100)) == 100
     assert messages() == (
         f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
@@ -352,8 +323,7 @@ def test_words_dropped_from_a_vocab_file_are_reported(tmp_path, messages):
 
 
 def test_vocab_file_in_any_order(tmp_path):
-    path = tmp_path / "vocab"
-    path.write_bytes(b"rare 1\n</s> 2\ncommon\t30\r\n\n")
+    (path := tmp_path / "vocab").write_bytes(b"rare 1\n</s> 2\ncommon\t30\r\n\n")
     assert Vocab.read(str(path)).words == ["</s>", "common", "rare"]
     path.write_bytes(b"rare 1\n")
     assert Vocab.read(str(path)).words == ["</s>", "rare"]
@@ -361,27 +331,21 @@ def test_vocab_file_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999"],
-)
+@pytest.mark.parametrize("line", [
+    b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999",
+])  # fmt: skip
 def test_invalid_vocab_files_are_rejected(tmp_path, line):
-    path = tmp_path / "vocab"
-    path.write_bytes(b"</s> 1\n" + line + b"\n")
-    with pytest.raises(TiedtoolsError, match="vocab:2: "):
-        Vocab.read(str(path))
+    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + line + b"\n")
+    refused(lambda: Vocab.read(str(path)), "vocab:2: ")
     for empty in b"", b"\n \n":
         path.write_bytes(empty)
-        with pytest.raises(TiedtoolsError, match="vocab: is empty; give a vocabulary file"):
-            Vocab.read(str(path))
+        refused(lambda: Vocab.read(str(path)), "vocab: is empty; give a vocabulary file")
     path.write_bytes(b"a 1\nb 2\na 3\n")
-    with pytest.raises(TiedtoolsError, match="vocab:3: duplicate word 'a'"):
-        Vocab.read(str(path))
+    refused(lambda: Vocab.read(str(path)), "vocab:3: duplicate word 'a'")
 
 
 def test_count_without_ids(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a b a\n")
+    (path := tmp_path / "text").write_bytes(b"a b a\n")
     table, tokens = count([str(path)])
     assert table.words == ["</s>", "a", "b"] and table.counts[:3].tolist() == [1, 2, 1] and tokens == 4
 
@@ -390,3 +354,17 @@ def test_sentences(tmp_path):
     (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
     encoded = encode([str(tmp_path / "text")], min_count=2)
     assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]
+
+
+def test_lists_of_words_with_and_without_counts(tmp_path):
+    (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
+    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
+
+
+@pytest.mark.parametrize("listed, problem", [
+    ("a 1\nb c\n", ":2: expected a word, or `word count`"), ("a b 1\n", ":1: expected a word, or `word count`"),
+    ("a\nb\na 1\n", ":3: duplicate word 'a'; remove one line"), ("\n", ": is empty; give a list of words"),
+])  # fmt: skip
+def test_invalid_lists_of_words_are_rejected(tmp_path, listed, problem):
+    (path := tmp_path / "listed").write_text(listed)
+    refused(lambda: read_words(str(path)), f"{path}{problem}")

@@ -1,14 +1,16 @@
-"""Test language model texts: vocabulary with and without <unk>, held-out lines, and several sources."""
+"""Test reading of training texts as ids: language-model texts, bitexts."""
 
 import collections
 import gzip
 import io
+import lzma
 import random
 
 import numpy as np
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.text.bitext import Bitext
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
 
@@ -123,8 +125,7 @@ def test_a_vocabulary_object_is_used_unchanged(path, messages):
     assert text.train.tolist() == text.valid.tolist() == [2, 1, -1, 0, 1, 2, -1, 0]
     vocab = Vocab(["</s>", "b", "<unk>"], np.array([3, 1, 1]))
     assert LmText.read([train], valid_share=0, vocab=vocab).train.tolist() == [2, 1, 2, 0, 1, 2, 2, 0]
-    with pytest.raises(TiedtoolsError, match="no word of the vocabulary"):
-        LmText.read([path("c d\n")], valid_share=0, vocab=vocab)
+    refused(lambda: LmText.read([path("c d\n")], valid_share=0, vocab=vocab), "no word of the vocabulary")
 
 
 def test_held_out_lines(path, messages):
@@ -197,35 +198,22 @@ def test_sources(path, tmp_path, monkeypatch):
     assert words(text, "train") == [*expected[:7], "</s>", *expected[7:]]  # the end of a file ends its line
 
 
-@pytest.mark.parametrize(
-    "data, options, message",
-    [
-        ("", {}, "text: no words; give a text"),
-        ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
-        ("a", dict(valid_share=0.5), "too little text"),
-        (
-            "a b c d",
-            dict(valid_share=0.2),
-            "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`",
-        ),
-        ("a\0b\n", {}, "text:1: a zero byte"),
-        (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
-    ],
-)
+@pytest.mark.parametrize("data, options, message", [
+    ("", {}, "text: no words; give a text"), ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
+    ("a", dict(valid_share=0.5), "too little text"),
+    ("a b c d", dict(valid_share=0.2), "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`"),
+    ("a\0b\n", {}, "text:1: a zero byte"), (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
+])  # fmt: skip
 def test_invalid_training_texts(path, data, options, message):
-    with pytest.raises(TiedtoolsError, match=message):
-        read(path(data), **options)
+    refused(lambda: read(path(data), **options), message)
 
 
 def test_invalid_validation_and_test_texts(path):
     train = path("a b\n", "train")
     for data in "x y", "x y\n\nz\n":
-        with pytest.raises(TiedtoolsError, match="valid: no word of the vocabulary"):
-            read(train, valid=path(data, "valid"))
-    with pytest.raises(TiedtoolsError, match="train: no word of the vocabulary in 3 tokens"):
-        read(train, read_vocab=path("</s> 1\nz 3\n", "vocab"))
-    with pytest.raises(TiedtoolsError, match="nothing: cannot be read"):
-        read(train, test="nothing")
+        refused(lambda: read(train, valid=path(data, "valid")), "valid: no word of the vocabulary")
+    refused(lambda: read(train, read_vocab=path("</s> 1\nz 3\n", "vocab")), "train: no word of the vocabulary in 3")
+    refused(lambda: read(train, test="nothing"), "nothing: cannot be read")
 
 
 def test_a_known_vocabulary_adds_its_counts(path):
@@ -246,5 +234,81 @@ def test_a_known_vocabulary_without_unk_gets_it_only_if_it_grows(path):
     assert words(text, "train") == ["a", "c", "c", "<unk>", "</s>"]
     text = read(path("a c\na d\n"), known=known, grow=True, valid_share=0.5)  # d is held out, so it is not known
     assert set(text.vocab.words) == {*known.words, "c"} and words(text, "valid") == ["a", "</s>"]
-    with pytest.raises(TiedtoolsError):
-        read(path("x y\n"), known=known)
+    refused(lambda: read(path("x y\n"), known=known))
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A function that writes texts, by name, and returns their paths, each in a list."""
+
+    def write(**texts):
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text)
+        return [[str(tmp_path / name)] for name in texts]
+
+    return write
+
+
+def as_words(ids, vocab):
+    return " ".join(vocab.words[k] for k in ids).replace("</s>", "|")
+
+
+def test_words(texts):
+    s, t = texts(s="b a\n\nb c\n", t="x\n\ny x <unk>")
+    text = Bitext.read(s, t)
+    assert text.source_vocab.words == ["</s>", "<unk>", "b", "a", "c"]
+    assert text.source_vocab.counts.tolist() == [3, 0, 2, 1, 1]
+    assert text.target_vocab.words == ["</s>", "<unk>", "x", "y"]
+    assert text.target_vocab.counts.tolist() == [3, 1, 2, 1]
+    assert as_words(text.train.source, text.source_vocab) == "b a | | b c |"
+    assert as_words(text.train.target, text.target_vocab) == "x | | y x <unk> |"
+    assert text.train.lines == 3 and text.train.source.dtype == np.int32
+    assert text.vocab is text.target_vocab and text.codes == "" and text.valid is None
+
+
+def test_joint_vocabulary_and_its_limits(texts):
+    s, t, vs, vt = texts(s="a b\na c\n", t="c a\nd b\n", vs="d a e\n", vt="a\n")
+    text = Bitext.read(s, t, vs, vt, joint=True)
+    assert text.source_vocab is text.target_vocab
+    assert text.vocab.words == ["</s>", "<unk>", "a", "b", "c", "d"]
+    assert text.vocab.counts.tolist() == [4, 0, 3, 2, 2, 1]
+    assert as_words(text.valid.source, text.vocab) == "d a <unk> |" and text.references == ["a"]
+    rare = Bitext.read(s, t, joint=True, min_count=2)
+    assert rare.vocab.words == ["</s>", "<unk>", "a", "b", "c"] and rare.vocab.counts.tolist() == [4, 1, 3, 2, 2]
+    assert as_words(rare.train.target, rare.vocab) == "c a | <unk> b |"
+    assert Bitext.read(s, t, joint=True, max_vocab=4).vocab.words == ["</s>", "<unk>", "a", "b"]
+
+
+def test_bpe_is_joint(texts):
+    pytest.importorskip("subword_nmt")
+    s, t, vs, vt = texts(s="low lower\n" * 3, t="newest low\n" * 3, vs="slo", vt="q")
+    text = Bitext.read(s, t, vs, vt, bpe=6)
+    assert as_words(text.train.source, text.source_vocab).startswith("low lo@@ wer | low")
+    assert "low" in text.target_vocab.words and text.source_vocab is not text.target_vocab
+    assert as_words(text.valid.source, text.source_vocab) == "<unk> <unk> <unk> |"
+    assert as_words(text.valid.target, text.target_vocab) == "<unk> |"
+    assert text.codes.startswith("#version: 0.2\nl o")
+    joint = Bitext.read(s, t, bpe=6, joint=True)
+    assert set(joint.vocab.words) == {*text.source_vocab.words, *text.target_vocab.words}
+
+
+def test_several_and_compressed_files(texts, tmp_path):
+    s, t, more = texts(s="a\nb", t="x\ny\nz\n", more="c\n")
+    (tmp_path / "more.xz").write_bytes(lzma.compress(b"c"))
+    for other in more, [str(tmp_path / "more.xz")]:
+        text = Bitext.read(s + other, t)
+        assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
+
+
+@pytest.mark.parametrize("lines", ["a b\n\n\nzz c\n\n", "\na\n", "a  \n b"])
+def test_references_are_the_lines(texts, lines):
+    s, t = texts(s="a\n" * (lines + "\n" * (lines[-1] != "\n")).count("\n"), t=lines)
+    text = Bitext.read(s, t, s, t, max_vocab=3)
+    assert text.references == [" ".join(line.split()) for line in lines.splitlines()]
+
+
+def test_errors(texts):
+    s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
+    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
+    refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
+    refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")

@@ -1,18 +1,21 @@
-"""Test Morfessor's morphs: segmentation as by Morfessor itself, training, and its text format."""
+"""Test morphs and syllables: the libraries, files of morphs, and what happens without a library."""
 
 import gzip
 import io
 import math
+import pickle
 import random
 import re
 import shlex
 import sys
 
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.text import morphs
 from tiedtools.text.morphs import Lexicon
+from tiedtools.text.subwords import Syllables
 
 ENDINGS = ["", "s", "ed", "ing", "er", "ers", "able", "ness", "-like"]
 STEMS = ["walk", "talk", "read", "sing", "jump", "play", "lock", "work", "hear", "bäck", "koş"]
@@ -106,28 +109,18 @@ def test_compressed_files_comments_and_line_ends(tmp_path):
     assert morphs.read(str(path)) == [(3, ["un", "lock"]), (1, ["#tag"])]
 
 
-@pytest.mark.parametrize(
-    "content, problem",
-    [
-        (b"", "is empty; give a file that `morfessor-train --save-segmentation`"),
-        (b"# nothing\n", "is empty"),
-        (b"1 un + lock\nwalk ing\n", ":2: expected `count morph + morph`"),
-        (b"1 un lock\n", ":1: expected"),
-        (b"1 un +  + lock\n", ":1: expected"),
-        (b"0 un + lock\n", ":1: expected"),
-        (b"-1 un + lock\n", ":1: expected"),
-        (b"12345678901 un + lock\n", ":1: expected"),
-        ("\u0663 un + lock\n".encode(), ":1: expected"),
-        (b"corpusweight:\t1.0\n", ":1: expected"),
-        (b"1 un + lock\n2 unlock\n", ":2: a second analysis of 'unlock'; remove one line"),
-        (b"3 walk\n12 ing\n", "no word is split; is this a lexicon or a list of words?"),
-        (b"1 un + lock\xff\n", ":1: not UTF-8"),
-        (b"1 un + lo\0ck\n", ":1: a zero byte"),
-    ],
-)
+@pytest.mark.parametrize("content, problem", [
+    (b"", "is empty; give a file that `morfessor-train --save-segmentation`"), (b"# nothing\n", "is empty"),
+    (b"1 un + lock\nwalk ing\n", ":2: expected `count morph + morph`"), (b"1 un lock\n", ":1: expected"),
+    (b"1 un +  + lock\n", ":1: expected"), (b"0 un + lock\n", ":1: expected"), (b"-1 un + lock\n", ":1: expected"),
+    (b"12345678901 un + lock\n", ":1: expected"), ("\u0663 un + lock\n".encode(), ":1: expected"),
+    (b"corpusweight:\t1.0\n", ":1: expected"),
+    (b"1 un + lock\n2 unlock\n", ":2: a second analysis of 'unlock'; remove one line"),
+    (b"3 walk\n12 ing\n", "no word is split; is this a lexicon or a list of words?"),
+    (b"1 un + lock\xff\n", ":1: not UTF-8"), (b"1 un + lo\0ck\n", ":1: a zero byte"),
+])  # fmt: skip
 def test_other_files_are_refused(tmp_path, content, problem):
-    path = tmp_path / "morphs"
-    path.write_bytes(content)
+    (path := tmp_path / "morphs").write_bytes(content)
     with pytest.raises(TiedtoolsError) as error:
         morphs.read(str(path))
     assert str(error.value).startswith(str(path)) and problem in str(error.value)
@@ -140,10 +133,8 @@ def test_other_files_of_morfessor_are_refused(model, tmp_path):
     files.write_binary_model_file(str(tmp_path / "a model"), model)
     lexicon = "".join(f"{count} {morph}\n" for morph, count in model.get_constructions())
     (tmp_path / "lexicon").write_text(lexicon, "utf-8")  # as Morfessor writes it, in any locale
-    with pytest.raises(TiedtoolsError, match="Python pickle; convert it with `morfessor --load '.*' --save-seg"):
-        morphs.read(str(tmp_path / "a model"))
-    with pytest.raises(TiedtoolsError, match="is this a lexicon"):
-        morphs.read(str(tmp_path / "lexicon"))
+    refused(lambda: morphs.read(str(tmp_path / "a model")), "Python pickle; convert it with `morfessor", "' --save-seg")
+    refused(lambda: morphs.read(str(tmp_path / "lexicon")), "is this a lexicon")
 
 
 def test_the_command_that_converts_a_binary_model(model, tmp_path, monkeypatch):
@@ -169,5 +160,49 @@ def test_an_unsplit_vocabulary_round_trips():
 
 def test_without_morfessor(monkeypatch):
     monkeypatch.setitem(sys.modules, "morfessor", None)
-    with pytest.raises(TiedtoolsError, match=r'needs Morfessor: pip install "tiedtools\[subwords\]"$'):
-        morphs.learn(["a"], 1)
+    refused(lambda: morphs.learn(["a"], 1), 'needs Morfessor: pip install "tiedtools[subwords]"')
+
+
+@pytest.fixture
+def pyphen():
+    return pytest.importorskip("pyphen", reason='needs Pyphen: pip install "tiedtools[subwords]"')
+
+
+SYLLABLES = [
+    ("en_US", "hyphenation", "hy phen ation"), ("en_US", "dog", "dog"), ("en_US", "year-to-year", "year to year"),
+    ("en_US", "dollar-denominated", "dol lar de nom i nat ed"),  # Pyphen's are empty around the hyphen
+    ("en_US", "-", "-"), ("en_US", "--", "--"), ("en_US", "<unk>", "<unk>"), ("en-US", "Paper", "Pa per"),
+    ("de_DE", "Straßenbahn", "Stra ßen bahn"), ("de", "e\u0301clair", "e\u0301clair"),
+    ("hu_HU", "asszonnyal", "asz szony nyal"), ("en_US", "", ""),
+]  # fmt: skip
+
+
+def test_syllables(pyphen):
+    for language, word, syllables in SYLLABLES:
+        assert Syllables(language).segment(word) == syllables.split()
+
+
+def test_lowercasing_that_lengthens_a_word(pyphen):
+    assert "".join(Syllables("en_US").segment("İİİİstanbulİ")) == "İİİİstanbulİ"
+
+
+def test_unknown_language(pyphen):
+    refused(lambda: Syllables("tlh").load(), "`language='tlh'` is not", ", en_GB, en_US, ", "zu_ZA", kind=Contradiction)
+
+
+def test_without_pyphen(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyphen", None)
+    refused(lambda: Syllables("en_US").load(), 'syllables need Pyphen: pip install "tiedtools[subwords]"')
+    refused(lambda: Syllables("en_US", "0.9", "0" * 64).segment("paper"), "syllables need Pyphen: pip install")
+
+
+def test_patterns_of_another_version(pyphen):
+    made = Syllables("de_DE").load()
+    assert made.version == pyphen.__version__ and len(made.patterns) == 64
+    assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same
+    refused(lambda: Syllables("de_DE", "0.9", "0" * 64).segment("Papier"), "not those of version", "; pip install")
+
+
+def test_pickling(pyphen):
+    again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
+    assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]

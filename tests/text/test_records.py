@@ -1,15 +1,18 @@
-"""Test the texts in a field of records: JSON lines, CSV, and TSV."""
+"""Test fields of records, documents of a text, and texts of resampled documents."""
 
 import csv
 import gzip
 import io
+import itertools
 import json
 
+import numpy as np
 import pytest
+from common import refused
 
 import tiedtools
 from tiedtools import TiedtoolsError
-from tiedtools.text.encoding import encode
+from tiedtools.text.encoding import Marks, draw, encode, rearranged
 from tiedtools.text.parts import Part
 from tiedtools.text.raw import prepared
 from tiedtools.text.records import records
@@ -34,8 +37,7 @@ def read(text, field="text", **options):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.csv", "a.csv.gz", "a.txt", "a"])
 def test_formats_have_the_same_texts(tmp_path, name):
     data = (as_csv if "csv" in name or name == "a" else as_json)(TEXTS).encode()
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (path := tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     assert list(tiedtools.documents([path, path], "text")) == TEXTS * 2
     assert list(tiedtools.documents(f"file://{path}", "text")) == TEXTS
 
@@ -49,25 +51,19 @@ def test_dotted_paths_and_names_with_dots():
     assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "text, position",
-    [
-        (as_json("ab") + "\n" + as_json([None]), ":4: record 3: 'text' is null"),
-        (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
-        (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object; .* 'text.b'"),
-        (as_json(["a", ["b"]]), ":2: record 2: 'text' is a list"),
-        (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; it has 'txt'"),
-        (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"),
-        ('[{"text": "a"}]', ":1: record 1: a list"),
-        (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
-        (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),
-        ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"),
-        ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, but 2 columns"),
-        ('id,text\n1,"a', ":2: record 1: not CSV"),
-        ("id\ttext\n1\ta\n2\n", ":3: record 2: 1 cells, but 2 columns"),
-        ("", ":1: no column 'text'"),
-    ],
-)
+@pytest.mark.parametrize("text, position", [
+    (as_json("ab") + "\n" + as_json([None]), ":4: record 3: 'text' is null"),
+    (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
+    (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object; .* 'text.b'"),
+    (as_json(["a", ["b"]]), ":2: record 2: 'text' is a list"),
+    (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; it has 'txt'"),
+    (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"), ('[{"text": "a"}]', ":1: record 1: a list"),
+    (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
+    (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),
+    ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"),
+    ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, but 2 columns"), ('id,text\n1,"a', ":2: record 1: not CSV"),
+    ("id\ttext\n1\ta\n2\n", ":3: record 2: 1 cells, but 2 columns"), ("", ":1: no column 'text'"),
+])  # fmt: skip
 def test_errors_name_the_record(text, position):
     with pytest.raises(TiedtoolsError, match=f"^file{position}") as raised:
         read(text)
@@ -96,7 +92,56 @@ def test_parts_of_json_lines_are_divided_and_csv_is_not(tmp_path):
     path = str(tmp_path / "a.jsonl")
     size = len(as_json("a"))
     assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
-    with pytest.raises(TiedtoolsError, match="a.jsonl:3: record 1: no field"):
-        list(records(Part(path, 2 * size, 4 * size), "txt"))
-    with pytest.raises(TiedtoolsError, match="cannot be divided"):
-        list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text"))
+    refused(lambda: list(records(Part(path, 2 * size, 4 * size), "txt")), "a.jsonl:3: record 1: no field")
+    refused(lambda: list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text")), "cannot be divided")
+
+
+FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"
+SECOND = "\na\nb c\n\nc a"  # without a final line end
+
+
+def documents(ids, bounds):
+    return [ids[start:end].tolist() for start, end in itertools.pairwise(bounds)]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    for name, text in ("one", FIRST), ("two", SECOND):
+        (tmp_path / name).write_text(text)
+    return [str(tmp_path / "one"), str(tmp_path / "two")]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind, expected", [
+    ("line", ["a b\n", "c\n\n\n", "b a\n\n\n", "c c\n\n", "a\n", "b c\n\n", "c a"]),
+    ("paragraph", ["a b\nc\n\n\n", "b a\n\n\n", "c c\n\n", "a\nb c\n\n", "c a"]),
+    ("file", ["a b\nc\n\n\nb a\n\n\nc c\n", "\na\nb c\n\nc a"]),
+])  # fmt: skip
+def test_documents_are_lines_paragraphs_or_files(paths, monkeypatch, kind, expected, threads):
+    """Each has a word; rare words are dropped, and an empty line in a block by itself is one, too."""
+    monkeypatch.setattr("tiedtools.text.sources.BLOCK", 5)
+    marks = Marks(kind)
+    text = encode(paths, 3, threads=threads, marks=marks)
+    words = ["\n", *text.vocab.words[1:]]
+    shown = ["".join(words[k] + " " * bool(k) for k in ids) for ids in documents(text.ids, marks.bounds(text.ids))]
+    assert [document.replace(" \n", "\n").rstrip(" ") for document in shown] == expected
+
+
+def test_rearranged_texts_are_their_documents_in_order(paths):
+    marks = Marks("line")
+    text = encode(paths, 1, marks=marks)
+    bounds, order = marks.bounds(text.ids), np.array([3, 0, 3, 5])
+    parts = documents(text.ids, bounds)
+    new = rearranged(text.vocab.words, text.ids, bounds, order)
+    assert new.ids.tolist() == [k for number in order for k in parts[number]]
+    assert new.vocab.counts.tolist() == np.bincount(new.ids, minlength=len(text.vocab)).tolist()
+
+
+def test_draws_are_the_settings_of_antoniak_and_mimno():
+    rng = np.random.default_rng(1)
+    assert draw("none", 5, rng).tolist() == [0, 1, 2, 3, 4]
+    shuffled = draw("shuffle", 100, rng)
+    assert sorted(shuffled) == list(range(100)) != shuffled.tolist()
+    drawn = draw("documents", 10_000, rng)
+    assert len(drawn) == 10_000
+    assert np.mean(np.bincount(drawn, minlength=10_000) == 0) == pytest.approx(np.exp(-1), abs=0.02)

@@ -1,18 +1,27 @@
-"""Test text sources: corrupt compressed files, and reports of invalid UTF-8."""
+"""Test sources of text: files, standard input, iterables, compression, URLs."""
 
+import builtins
 import bz2
 import gzip
 import io
 import itertools
 import lzma
 import os
+import pathlib
+import sys
 import threading
 
 import pytest
+from common import refused, save
 from fakelm import FakeLM
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.text.sources import Decoder, open_source
+from tiedtools.files.output import refuse_clashes
+from tiedtools.text import sentences as remote
+from tiedtools.text.encoding import encode
+from tiedtools.text.parts import shares
+from tiedtools.text.sentences import LONGEST_WORD, sources, words_of
+from tiedtools.text.sources import BLOCK, Decoder, open_source, refuse_missing
 
 TEXT = b"".join(b"line %d\n" % k for k in range(30_000))
 
@@ -43,8 +52,7 @@ def test_trailing_data_is_distinguished_from_truncation(tmp_path, monkeypatch, p
     for data in b"a b\n", TEXT, TEXT + TEXT[:1]:
         path.write_bytes(pack(data) + tail)
         message = f"cannot be read: trailing data after the {name} stream; `{name} -dc` extracts"
-        with pytest.raises(TiedtoolsError, match=f"text: {message}"):
-            reading(path)
+        refused(lambda: reading(path), f"text: {message}")
         with open(path, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: {message}"):
             reading(as_standard_input(monkeypatch, file))
 
@@ -54,18 +62,15 @@ def test_truncated_data_is_reported(tmp_path, monkeypatch, pack):
     path, packed = tmp_path / "text", pack(TEXT)
     for again, left in itertools.product((False, True), (12, len(packed) // 2, -1)):
         path.write_bytes(packed * again + packed[:left])
-        with pytest.raises(TiedtoolsError, match=r"text: cannot be read: the compressed data is truncated"):
-            reading(path)
+        refused(lambda: reading(path), "text: cannot be read: the compressed data is truncated")
         with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: .* is truncated"):
             reading(as_standard_input(monkeypatch, file))
 
 
 def test_deflate_data_that_only_the_second_reader_finds_corrupt(tmp_path, monkeypatch):
     """igzip waits for more data; zlib, which looks for trailing data, already rejects the code lengths."""
-    path = tmp_path / "text.gz"
-    path.write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
-    with pytest.raises(TiedtoolsError, match=r"text.gz: cannot be read: "):
-        reading(path)
+    (path := tmp_path / "text.gz").write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
+    refused(lambda: reading(path), "text.gz: cannot be read: ")
     with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: cannot be read: "):
         reading(as_standard_input(monkeypatch, file))
 
@@ -81,10 +86,8 @@ def test_a_pipe_is_not_reread(tmp_path, monkeypatch, tail, message):
 
 
 def test_a_misleading_file_extension_is_reported(tmp_path):
-    path = tmp_path / "text.gz"
-    path.write_bytes(TEXT)
-    with pytest.raises(TiedtoolsError, match=r"text.gz: cannot be read: Not a gzipped file"):
-        reading(path)
+    (path := tmp_path / "text.gz").write_bytes(TEXT)
+    refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
 
 
 INVALID = "caf\u00e9 \ufffd\n\n".encode() + b"caf\xe9 \xe2\x82\xff\nfine\n\xff\n"  # 4 invalid sequences
@@ -111,20 +114,229 @@ COMMANDS = {
     "vocab": "vocab {text} --min-count 1",
     "w2v": "w2v {text} -min-count 1 -size 2 -iter 1 -threads 1 -sample 0 -debug 0 -output {out}",
     "lstm": "lstm {text} -valid {text} -debug 0 --epochs 1 --batch 2 --hidden 2 --layers 1 -output {out}",
-    "ppl": "ppl {model} {text}",
-    "ppl, streams": "ppl {model} {text} --batch 2",
-    "predict": "predict {model} {text}",
+    "ppl": "ppl {model} {text}", "ppl, streams": "ppl {model} {text} --batch 2", "predict": "predict {model} {text}",
     "nbest": "nbest {model} {text}",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_commands_report_replaced_bytes(run, tmp_path, command):
     names = {name: tmp_path / name for name in ("text", "model", "out")}
     names["text"].write_bytes(INVALID + b"a b c d\n" * 20)
-    with open(names["model"], "wb") as file:
-        FakeLM().save(file)
+    save(FakeLM(), names["model"])
     result = run(*command.format(**names).split(), "--errors", "replace")
     assert result.exit_code == 0, result.stderr
     told = f"{names['text']}: replaced 4 invalid UTF-8 sequences with U+FFFD, the first in line 3\n"
     assert result.stderr.count(told) == (2 if command.startswith("lstm") else 1)
+
+
+SENTENCES = [["the", "cat", "sat"], ["the", "döner", "sat"], []] * 3
+AS_TEXT = "the cat sat\nthe döner sat\n\n" * 3
+
+
+@pytest.fixture
+def path(tmp_path):
+    (path := tmp_path / "text").write_text(AS_TEXT)
+    return path
+
+
+def read(source):
+    text = encode(sources(source), 1)
+    return text.vocab.words, text.ids.tolist()
+
+
+@pytest.mark.parametrize("make", [
+    lambda path: path, lambda path: [path], open, lambda path: open(path, "rb"), lambda path: io.StringIO(AS_TEXT),
+    lambda path: io.BytesIO(AS_TEXT.encode()), lambda path: io.BytesIO(gzip.compress(AS_TEXT.encode())),
+    lambda path: SENTENCES, lambda path: (tuple(sentence) for sentence in SENTENCES), lambda path: map(iter, SENTENCES),
+], ids='path,paths,file,binary file,text stream,bytes,gzip,lists,generator,iterators'.split(','))  # fmt: skip
+def test_every_kind_of_source_reads_the_same(path, make):
+    assert read(make(path)) == read(str(path))
+
+
+def test_several_paths_are_read_in_order(path):
+    words, ids = read([str(path), path])
+    assert (words, ids) == (read(path)[0], read(path)[1] * 2)
+
+
+def test_an_open_file_is_read_from_where_it_stands(path):
+    with open(path) as file:
+        file.readline()
+        assert read(file) == read(SENTENCES[1:])
+        assert not file.closed
+
+
+def test_a_generator_is_read_piece_by_piece():
+    """No more than a block is taken from it before the first words are used."""
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        while True:
+            taken += 1
+            yield ["word"] * 1000
+
+    (source,) = sources(endless())
+    assert len(source.read(BLOCK)) == BLOCK
+    assert 5000 * taken == pytest.approx(BLOCK, rel=0.01)
+
+
+def test_a_sentence_longer_than_a_block():
+    assert len(read([["a", "b"] * BLOCK])[1]) == 2 * BLOCK + 1
+
+
+@pytest.mark.parametrize("source, problem", [
+    (5, "expected a path, a file, or an iterable of sentences, found int"), (None, "found NoneType"),
+    (b"path", "found bytes"), ([], "sentences: no words"), ([[]], "sentences: no words"),
+    (["the cat", "sat"], "the cat: no such file; a list of strings is a list of paths: split sentences"),
+    ([1, 2], "sentences:1: a sentence is a list of words, not int 1"),
+    ([["a"], "b c"], "sentences:2: a sentence is a list of words, not str 'b c'; split it into words"),
+    ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),
+    ([["a", 1]], "sentences:1: a word is a str, not int 1"), ([[b"a"]], "sentences:1: a word is a str, not bytes"),
+    ([["a b"]], "'a b' is empty or contains a blank"), ([["a", ""]], "'' is empty or contains a blank"),
+    ([["a\0"]], "contains a blank or a zero byte"), ([["\udcff"]], "is not valid Unicode"),
+    ([["x" * 30_000_000]], f"a word of more than {LONGEST_WORD:,} bytes"),
+], ids=lambda value: str(value)[:20] if isinstance(value, str) else None)  # fmt: skip
+def test_other_sources_are_refused(source, problem):
+    with pytest.raises(TiedtoolsError, match=problem) as raised:
+        read(source)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+def test_errors_of_the_source_itself_pass():
+    def failing():
+        yield ["a"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(failing())
+
+
+def test_words_of():
+    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
+    refused(lambda: words_of([1]), "a word is a str")
+    assert isinstance(sources(pathlib.Path("a"))[0], str)
+
+
+DATA = b"".join(b"a line %d\n" % k for k in range(5000))
+
+
+@pytest.fixture
+def memory():
+    """A function that writes files to fsspec's memory:// and returns their URLs."""
+    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
+    system = fsspec.filesystem("memory")
+
+    def write(name, data):
+        system.pipe(f"/{name}", data)
+        return f"memory://{name}"
+
+    yield write
+    system.store.clear()
+
+
+def content(source):
+    with open_source(source) as file:
+        return file.read()
+
+
+def test_urls():
+    assert all(map(remote.is_url, ["s3://bucket/key", "file:///tmp/text", "simplecache::s3://bucket/key"]))
+    assert not any(map(remote.is_url, ["/tmp/text", "-", "a b://c", "://c", ["s3://bucket/key"]]))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_urls_are_read_like_files(tmp_path, memory, pack):
+    url, path = memory("text", pack(DATA)), tmp_path / "text"
+    path.write_bytes(pack(DATA))
+    for source in url, f"file://{path}":
+        assert content(source) == DATA
+        assert remote.url_size(source) == len(pack(DATA))
+    assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
+
+
+def test_zstandard(memory):
+    compression = pytest.importorskip("backports.zstd")
+    assert content(memory("text", compression.compress(DATA))) == DATA
+
+
+def test_an_empty_file(memory):
+    assert content(memory("text", b"")) == b""
+
+
+def test_damaged_files_name_the_url(memory):
+    for data, message in (
+        (gzip.compress(DATA)[:-20], "the compressed data is truncated"),
+        (gzip.compress(DATA) + b"x", "trailing data after the gzip stream"),
+    ):
+        refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
+
+
+def test_missing_files_name_the_url(tmp_path, memory):
+    for url in "memory://missing", f"file://{tmp_path}/missing":
+        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
+    refuse_missing([memory("text", b""), "-"])
+
+
+@pytest.mark.parametrize("error, message", [
+    (PermissionError("s3 says\nno"), "cannot be read: Permission denied; check its permissions"),
+    (OSError(110, "Connection timed out"), "cannot be read: Connection timed out"),
+    (RuntimeError("no\ncredentials"), r"cannot be read: no\ncredentials; check the URL, the credentials, "),
+    (TimeoutError(), "cannot be read: TimeoutError; check the URL, the credentials, and the network"),
+])  # fmt: skip
+def test_errors_of_the_file_system_name_the_url(monkeypatch, memory, error, message):
+    """Whether in looking the file up, in opening it, or in reading it."""
+
+    def refuse(*_, **__):
+        raise error
+
+    import fsspec
+
+    url, system = memory("text", DATA), type(fsspec.filesystem("memory"))
+    for target, name in (system, "info"), (system, "_open"), (type(system().open("/text")), "read"):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, refuse)
+            refused(lambda: remote.url_size(url) if name == "info" else content(url), f"memory://text: {message}")
+
+
+def test_unknown_protocols(memory):
+    refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
+
+
+@pytest.mark.parametrize("missing, url, message", [
+    (["fsspec"], "s3://b/k", 'needs fsspec: pip install "tiedtools[remote]"'),
+    (["s3fs", "aiobotocore"], "s3://b/k", "s3fs"),
+    (["pyarrow"], "hdfs://host/x", "; pip install pyarrow"),
+])  # fmt: skip
+def test_missing_packages(monkeypatch, memory, missing, url, message):
+    """fsspec itself, a package that it names, and one that it does not."""
+    imported = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return imported(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    if "fsspec" in missing:
+        monkeypatch.setitem(sys.modules, "fsspec", None)
+    refused(lambda: content(url), f"{url}: ", message)
+
+
+def test_an_output_must_not_overwrite_a_local_url(tmp_path):
+    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
+    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
+
+
+def test_sources():
+    assert sources("s3://b/a text") == ["s3://b/a text"]
+    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+
+
+def test_commands_read_urls(run, memory):
+    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
+    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
+    result = run("w2v", "memory://missing", "-size", 2)
+    assert result.exit_code == 1
+    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"

@@ -1,22 +1,27 @@
-"""Test the training loop with a toy model: batches, schedules, model selection, divergence, and progress reports."""
+"""Test the training loop, batches of sentence pairs, and lock-free threads."""
 
 import dataclasses
 import io
 import itertools
 import json
+import threading
+import time
 
 import numpy as np
 import pytest
+from common import refused
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Calling, Stopping, V, fit, text
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
-from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.base.errors import Diverged
 from tiedtools.cli.report import LmReport
 from tiedtools.files import modelfile
 from tiedtools.runs.progress import EpochLog
 from tiedtools.training import fit as fitting
+from tiedtools.training import hogwild
 from tiedtools.training.fit import Fit
+from tiedtools.training.pairs import Pairs, by_length, ordered
 from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.scoring import evaluate
 from tiedtools.training.windows import streams
@@ -28,8 +33,7 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 
 def test_streams_are_contiguous_and_drop_the_remainder():
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    with pytest.raises(TiedtoolsError, match="5 tokens are too few for batch size 3; lower `batch` or give more text"):
-        streams(np.arange(5, dtype=np.int32), 3)
+    refused(lambda: streams(np.arange(5, dtype=np.int32), 3), "5 tokens are too few for batch size 3; lower `batch` or")
 
 
 class Recorder(ToyLM):
@@ -182,8 +186,7 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
 
 
 def test_the_last_model_of_several_sessions_needs_a_restart_from_it():
-    with pytest.raises(TiedtoolsError, match="use `restart='last'`"):
-        Training(sessions=2, keep="last")
+    refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
 
 
 # Divergence
@@ -253,3 +256,132 @@ def test_report_and_log(messages, monkeypatch, tmp_path):
     epochs, progress = ([line for line in told if part in line] for part in ("epoch ", "ETA"))
     assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]
     assert progress[0].startswith(" 55.4%") and "words/s" in progress[0] and "  ppl " in progress[0]
+
+
+RNG = np.random.default_rng(1)
+N = 230
+LENGTHS = RNG.integers(1, 12, (2, N))
+# Pair k has the words k + 1 on both sides.
+SOURCE, TARGET = (
+    np.concatenate([np.append(np.full(n, k + 1), 0) for k, n in enumerate(lengths)]).astype(np.int32)
+    for lengths in LENGTHS
+)
+
+
+def columns(batch):
+    """Return the pairs of a batch, and check their ends and padding."""
+    found = batch.ids[0]
+    assert batch.ids.dtype == batch.targets.dtype == np.int32
+    for side, lengths in zip(batch, LENGTHS):
+        for b, k in enumerate(found - 1):
+            n = lengths[k]
+            assert (side[:n, b] == k + 1).all() and side[n, b] == 0 and (side[n + 1 :, b] == -1).all()
+        assert (side >= 0).any(1).all()
+    return (found - 1).tolist()
+
+
+def epoch(pairs, number):
+    pairs.begin(number)
+    return [columns(pairs[k]) for k in range(pairs.steps)]
+
+
+def test_an_epoch_has_each_pair_once_in_an_order_of_its_own():
+    pairs = Pairs(SOURCE, TARGET, 8, 5)
+    first, second = epoch(pairs, 0), epoch(pairs, 1)
+    for batches in first, second:
+        assert sorted(k for rows in batches for k in rows) == list(range(N))
+        assert sorted(map(len, batches)) == [N % 8] + [8] * (N // 8)
+    assert first != second and epoch(pairs, 0) == first == epoch(Pairs(SOURCE, TARGET, 8, 5), 0)
+    assert epoch(Pairs(SOURCE, TARGET, 8, 6), 0) != first
+    assert pairs.words == LENGTHS[1].sum() + N and pairs.most == pairs.steps == len(first)
+
+
+def test_batches_have_little_padding():
+    pairs = Pairs(SOURCE, TARGET, 8, 5)
+    spread = [np.ptp(LENGTHS[1][rows]) for rows in epoch(pairs, 3)]
+    assert np.mean(spread) < 1.5 and np.ptp([LENGTHS[1][rows].mean() for rows in epoch(pairs, 3)[:5]]) > 1
+
+
+def test_pairs_left_out(messages):
+    source = np.array([1, 0, 0, 2, 2, 2, 0, 3, 0], np.int32)
+    target = np.array([1, 0, 2, 0, 2, 0, 0], np.int32)
+    pairs = Pairs(source, target, 2, 1, longest=3)
+    assert pairs.steps == 1 and pairs[0].ids.tolist() == [[1], [0]]
+    assert messages().splitlines() == [
+        "not trained on: 2 sentence pairs empty on one side",
+        "not trained on: 1 sentence pair longer than 3 words",
+    ]
+    refused(lambda: Pairs(source, target, 2, 1, longest=1), "no sentence pair to train on")
+
+
+def test_by_length():
+    lengths = [3, 9, 1, 9, 2, 30]
+    assert [rows.tolist() for rows in by_length(lengths, 2, 18)] == [[5], [1, 3], [0, 4], [2]]
+    assert [rows.tolist() for rows in by_length(lengths, 9, 20)] == [[5], [1, 3], [0, 4, 2]]
+    assert list(by_length([], 2, 9)) == []
+
+
+def test_all_pairs_in_order_of_length():
+    found = []
+    for rows, batch in ordered(SOURCE, TARGET, 16, 64):
+        assert columns(batch) == rows.tolist()
+        assert max(batch.ids.size, batch.targets.size) <= 64
+        found += rows.tolist()
+    assert sorted(found) == list(range(N))
+
+
+def test_every_job_is_done_once_in_order():
+    for threads in (1, 4):
+        done, lock = [], threading.Lock()
+
+        def work(thread, job):
+            with lock:
+                done.append((job, thread))
+
+        hogwild.run(work, range(100), threads, lambda: None)
+        jobs = [job for job, _ in done]
+        assert sorted(jobs) == list(range(100)) and {t for _, t in done} <= set(range(threads))
+        assert threads > 1 or jobs == list(range(100))
+
+
+def test_an_error_in_a_worker_stops_all_and_is_raised():
+    stopped, done = [], []
+
+    def work(thread, job):
+        done.append(job)
+        if job == 3:
+            raise ValueError("job 3")
+        time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="job 3"):
+        hogwild.run(work, range(10_000), 2, lambda: stopped.append(True))
+    assert stopped and len(done) < 100
+
+
+def test_failure_to_start_threads_is_reported(monkeypatch):
+    stop, start = threading.Event(), threading.Thread.start
+    starts = iter([start, start])
+
+    def limited(thread):
+        if (begin := next(starts, None)) is None:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    refused(lambda: hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set), "could start only 2 of 3")
+    assert stop.is_set()
+
+
+def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():
+    stop, left = threading.Event(), []
+
+    def work(thread, job):
+        stop.wait(60)
+        left.append(thread)
+
+    def tick():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hogwild.run(work, range(10), 3, stop.set, tick, every=0.01)
+    assert sorted(left) == [0, 1, 2]

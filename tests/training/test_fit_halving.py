@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from common import refused
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, trained
 from toylm import ToyLM
 
@@ -76,15 +77,9 @@ def test_training_ends_at_the_second_small_improvement(run):
     assert seen == [3, 6, 9, 12, 15, 18]
 
 
-@pytest.mark.parametrize(
-    "ratio, rates",
-    [
-        (1.003, [8, 8, 8, 4, 2]),
-        (1.0, [8, 8, 8, 8, 8, 8, 4]),
-        (0.0, [8, 8, 8, 8, 8, 8, 8]),
-        (1.1, [8, 8, 8, 4]),
-    ],
-)
+@pytest.mark.parametrize("ratio, rates", [
+    (1.003, [8, 8, 8, 4, 2]), (1.0, [8, 8, 8, 8, 8, 8, 4]), (0.0, [8, 8, 8, 8, 8, 8, 8]), (1.1, [8, 8, 8, 4]),
+])  # fmt: skip
 def test_min_improvement_is_the_threshold(run, ratio, rates):
     losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]
     assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
@@ -203,8 +198,7 @@ def test_divergence_names_rnnlms_options():
     model = Counting(VOCAB, CONFIG)
     model.remedy = OnlineLearner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
-    with pytest.raises(Diverged, match="in epoch 1, after 0 steps: the loss is nan; lower `lr`, .* or `doc_lr`"):
-        fit(model, TRAIN, None, TRAINING, Progress())
+    refused(lambda: fit(model, TRAIN, None, TRAINING, Progress()), "in epoch 1, after 0", " or `doc_lr`", kind=Diverged)
 
 
 def test_progress_is_per_epoch(monkeypatch, messages):

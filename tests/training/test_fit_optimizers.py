@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from filecase import rewrite
+from common import refused, rewrite
 from fitcase import TRAIN, VALID, VOCAB, Calling, Stopping, fit
 from toylm import ToyLM
 
@@ -27,12 +27,9 @@ AWD = LstmConfig(
 )  # fmt: skip
 TRAINING = Training(epochs=5, lr=2.0, clip=0.5, schedule="constant", eval_batch=4)
 SETTINGS = {
-    "sgd": dict(l2=1e-3, weight_decay=1e-4),
-    "asgd": {},
-    "nt-asgd": dict(nonmono=1),
-    "adadelta": {},
+    "sgd": dict(l2=1e-3, weight_decay=1e-4), "asgd": {}, "nt-asgd": dict(nonmono=1), "adadelta": {},
     "adam": dict(sampled=3),
-}
+}  # fmt: skip
 RATES = {"adam": 0.01, "nt-asgd": 6.0}  # at 6, validation does not always improve
 every_optimizer = pytest.mark.parametrize("name", SETTINGS)
 
@@ -163,22 +160,17 @@ def test_checkpoints_hold_the_state_of_the_optimizer(tmp_path, quiet):
             fit(LstmLM(VOCAB, other), TRAIN, VALID, training, quiet, path, resume=True)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda arrays: arrays.pop("optimizer_second"),
-        lambda arrays: arrays.pop("optimizer_count"),
-        lambda arrays: arrays.update(optimizer_count=np.array([-1])),
-        lambda arrays: arrays.update(optimizer_first=arrays["optimizer_first"][1:]),
-        lambda arrays: arrays["optimizer_first"].__setitem__(0, np.nan),
-    ],
-)
+@pytest.mark.parametrize("damage", [
+    lambda arrays: arrays.pop("optimizer_second"), lambda arrays: arrays.pop("optimizer_count"),
+    lambda arrays: arrays.update(optimizer_count=np.array([-1])),
+    lambda arrays: arrays.update(optimizer_first=arrays["optimizer_first"][1:]),
+    lambda arrays: arrays["optimizer_first"].__setitem__(0, np.nan),
+])  # fmt: skip
 def test_damaged_states_are_refused(damage, tmp_path, quiet):
     path, (config, training) = str(tmp_path / "c"), settings("adam")
     fit(LstmLM(VOCAB, config), TRAIN, VALID, dataclasses.replace(training, epochs=1), quiet, path)
     rewrite(path, lambda header, words, arrays: damage(arrays))
-    with pytest.raises(TiedtoolsError, match="not a tiedtools checkpoint, or corrupt"):
-        Fit(LstmLM(VOCAB, config), TRAIN, VALID, training, path, resume=True)
+    refused(lambda: Fit(LstmLM(VOCAB, config), TRAIN, VALID, training, path, resume=True), "not a tiedtools")
 
 
 # Windows of random lengths

@@ -138,19 +138,11 @@ def diverges(process, folder, rng):
 
 
 KINDS = {
-    "Ctrl-C": signalled(signal.SIGINT),
-    "SIGTERM": signalled(signal.SIGTERM),
-    "SIGHUP": signalled(signal.SIGHUP),
-    "SIGKILL": signalled(signal.SIGKILL),
-    "Ctrl-C, five times": signalled(signal.SIGINT, 5),
-    "disk full": full_disk,
-    "device full": nothing,
-    "output folder removed": folder_removed,
-    "output folder replaced": folder_replaced,
-    "checkpoint folder removed": checkpoints_removed,
-    "pipe closed": pipe_closed,
-    "diverged": diverges,
-}
+    "Ctrl-C": signalled(signal.SIGINT), "SIGTERM": signalled(signal.SIGTERM), "SIGHUP": signalled(signal.SIGHUP),
+    "SIGKILL": signalled(signal.SIGKILL), "Ctrl-C, five times": signalled(signal.SIGINT, 5), "disk full": full_disk,
+    "device full": nothing, "output folder removed": folder_removed, "output folder replaced": folder_replaced,
+    "checkpoint folder removed": checkpoints_removed, "pipe closed": pipe_closed, "diverged": diverges,
+}  # fmt: skip
 # Options with which the commands diverge.
 WILD = {"w2v": "-alpha 1e4", "rnnlm": "-alpha 1e6", "lstm": "--lr 1e6 --clip 0"}
 if not hasattr(resource, "prlimit"):

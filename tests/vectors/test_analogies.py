@@ -1,15 +1,18 @@
-"""Test answers to analogies, and `tiedtools analogy`."""
+"""Test analogies, alignment, and k-means."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from analogycase import by_definition, grid, questions
+from scipy.linalg import orthogonal_procrustes
 
-from tiedtools.vectors import analogies as module
 from tiedtools.vectors import neighbors
-from tiedtools.vectors.analogies import analogies, solve
-from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors import neighbors as module
+from tiedtools.vectors.alignment import aligned_cosines, rotation
+from tiedtools.vectors.edit import spherical_kmeans
+from tiedtools.vectors.neighbors import Candidates, analogies, solve
 from tiedtools.vectors.vectors import Vectors
 
 SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
@@ -17,8 +20,7 @@ SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull
 
 @pytest.fixture
 def square(tmp_path):
-    path = tmp_path / "square.txt"
-    path.write_bytes(SQUARE)
+    (path := tmp_path / "square.txt").write_bytes(SQUARE)
     return path
 
 
@@ -118,8 +120,7 @@ def test_unanswerable_questions_are_reported_and_the_rest_answered(run, square):
 
 
 def test_json_has_one_object_per_file(run, square, tmp_path):
-    other = tmp_path / "other.txt"
-    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
     one, two = map(json.loads, result.stdout.splitlines())
     assert result.exit_code == 1
@@ -130,8 +131,7 @@ def test_json_has_one_object_per_file(run, square, tmp_path):
 
 
 def test_several_files_stand_side_by_side_under_a_header(run, square, tmp_path):
-    other = tmp_path / "other.txt"
-    other.write_bytes(SQUARE.replace(b"queen", b"duke!"))
+    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
         header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
         assert header == f"a\tb\tc\t{square}\tscore\t{other}\tscore"
@@ -145,6 +145,59 @@ def test_errors_are_one_line(run, square):
         (["-", "a", "b", "c", "--with", "-"], "only once", 2),
         ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
     ):
-        result = run("analogy", *args, input=b"")
-        assert (result.exit_code, result.stdout) == (status, "")
-        assert message in result.stderr and result.stderr.count("\n") == 1
+        run.fails(status, message, "analogy", *args, input=b"")
+
+
+def test_the_rotation_is_scipys():
+    rng = np.random.default_rng(1)
+    one, two = rng.standard_normal((2, 30, 5))
+    np.testing.assert_allclose(rotation(one, two), orthogonal_procrustes(two, one)[0])
+
+
+def test_rotated_vectors_are_aligned_without_the_absent():
+    rng = np.random.default_rng(1)
+    one = rng.standard_normal((30, 5))
+    two = 3 * one @ np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    two[:4] = rng.standard_normal((4, 5))
+    cosines = aligned_cosines(one, two, np.arange(30) >= 4)
+    assert np.isnan(cosines[:4]).all()
+    np.testing.assert_allclose(cosines[4:], 1, atol=1e-6)
+
+
+def plain(matrix, classes, iterations=10):
+    assigned = [k % classes for k in range(len(matrix))]
+    for _ in range(iterations):
+        centers = []
+        for c in range(classes):
+            members = [row for row, a in zip(matrix, assigned) if a == c]
+            mean = np.sum(members, axis=0) if members else np.full(matrix.shape[1], np.nan)
+            centers.append(mean / np.linalg.norm(mean))
+        assigned = [int(np.nanargmax([row @ center for center in centers])) for row in matrix]
+    return assigned
+
+
+def test_agrees_with_plain_version(monkeypatch):
+    monkeypatch.setattr("tiedtools.vectors.edit.BLOCK", 7)
+    for seed in range(5):
+        matrix = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
+        assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)
+
+
+def test_finds_clusters():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat(np.arange(4), 25))
+    classes = spherical_kmeans((10 * np.eye(4)[truth] + rng.normal(size=(100, 4))).astype(np.float32), 4)
+    assert len(set(zip(truth.tolist(), classes.tolist()))) == 4
+
+
+def test_many_classes_take_little_memory():
+    matrix = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
+    tracemalloc.start()
+    spherical_kmeans(matrix, 5000, iterations=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+def test_one_word_per_class():
+    assert sorted(spherical_kmeans(np.eye(3, dtype=np.float32), 3).tolist()) == [0, 1, 2]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from common import refused
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.check import Check
 from tiedtools.vectors.formats import FORMATS, Format
 from tiedtools.vectors.vectors import Vectors, format_of
@@ -42,15 +42,13 @@ def test_it_is_read_and_written(tmp_path):
     for format in None, "toy":
         found = Vectors.read(tmp_path / "v.toy", format)
         assert found.words == vectors.words and np.array_equal(found.matrix, vectors.matrix)
-    with pytest.raises(TiedtoolsError, match="word 1: 'a=b' is empty, or is not valid Unicode"):
-        Vectors(["a=b"], [[1, 2]]).write(tmp_path / "w.toy")
+    refused(lambda: Vectors(["a=b"], [[1, 2]]).write(tmp_path / "w.toy"), "word 1: 'a=b' is empty, or is not valid")
     assert format_of("v.toy") == "toy" and not (tmp_path / "w.toy").exists()
 
 
 def test_its_bad_rows_are_errors_or_skipped_or_listed(tmp_path, messages):
     (tmp_path / "v.toy").write_bytes(b"1 2=a\n1 2 3=b\n1 x=c\n1 2=\xff\n0 0=a\n")
-    with pytest.raises(TiedtoolsError, match=":2: is not `x y=word`; correct the line, or skip it with `skip_bad`$"):
-        Vectors.read(tmp_path / "v.toy")
+    refused(lambda: Vectors.read(tmp_path / "v.toy"), ":2: is not `x y=word`; correct the line, or skip it with")
     assert Vectors.read(tmp_path / "v.toy", skip_bad=True).words == ["a", "a"]
     assert "v.toy: skipped 3 bad rows; the first: " in messages()
     check = Check(str(tmp_path / "v.toy"))

@@ -1,13 +1,16 @@
-"""Test Vectors: word lookup, rejection of vectors that no file can hold, and .npy files with word lists."""
+"""Test Vectors, and files of runs."""
 
 import io
 import os
 
 import numpy as np
 import pytest
+from common import refused, save
 
+import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import streams
+from tiedtools.vectors.runs import Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
 
 WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
@@ -16,14 +19,6 @@ WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
 def make(words, E=5, seed=0):
     matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
     return Vectors(list(words), matrix)
-
-
-def assert_refused(error, *parts):
-    """Check that the message is one line that names the file and contains all of `parts`."""
-    message = str(error.value)
-    assert "\n" not in message
-    for part in ("some.", *parts):
-        assert part in message
 
 
 def test_looks_up_words():
@@ -88,15 +83,13 @@ def test_refuses_to_write_nonfinite_values(value, format, tmp_path, monkeypatch)
     monkeypatch.setattr(streams, "BLOCK", 1)
     vectors = make(["a", "b", "c"])
     vectors.matrix[2, 4] = value
-    with pytest.raises(TiedtoolsError, match="^word 3: 'c' has a value that is nan or infinite"):
-        vectors.write(tmp_path / "some", format)
+    refused(lambda: vectors.write(tmp_path / "some", format), "word 3: 'c' has a value that is nan or infinite")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
 def test_refuses_to_write_empty_matrices(shape):
-    with pytest.raises(TiedtoolsError, match="no vectors"):
-        Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_stream(io.BytesIO(), "text")
+    refused(lambda: Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_stream(io.BytesIO(), "text"), "no vectors")
 
 
 @pytest.mark.parametrize("name", ["some.npy", "some"])
@@ -126,20 +119,16 @@ def test_reads_other_matrices_and_word_lists(tmp_path, dtype, name, words):
 
 
 NPY_ERRORS = [
-    ("words", b"a\n", "some.words", "1 words", "3 rows"),
-    ("words", b"a\nb\n\xff\n", "some.words:3: ", "not UTF-8"),
-    ("vocab", b"a 3\nb\nc 4\n", "some.vocab:2: ", "count"),
-    ("other", b"", "some.words", ".vocab, .txt"),
-]
+    ("words", b"a\n", "some.words", "1 words", "3 rows"), ("words", b"a\nb\n\xff\n", "some.words:3: ", "not UTF-8"),
+    ("vocab", b"a 3\nb\nc 4\n", "some.vocab:2: ", "count"), ("other", b"", "some.words", ".vocab, .txt"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name, words, parts", [(name, words, parts) for name, words, *parts in NPY_ERRORS])
 def test_rejects_invalid_word_lists(tmp_path, name, words, parts):
     np.save(tmp_path / "some.npy", make("abc").matrix)
     (tmp_path / f"some.{name}").write_bytes(words)
-    with pytest.raises(TiedtoolsError) as error:
-        Vectors.read(tmp_path / "some.npy")
-    assert_refused(error, *parts)
+    refused(lambda: Vectors.read(tmp_path / "some.npy"), *parts)
 
 
 def saved(array):
@@ -148,45 +137,86 @@ def saved(array):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    "data, part",
-    [
-        (b"", "not a whole .npy"),
-        (b"3 2\na 1 2\n", "not a whole .npy"),
-        (b"PK\x03\x04 no archive", "not a tiedtools model"),
-        (saved(np.ones((3, 2)))[:-1], "not a whole .npy"),
-        (saved(np.array([None])), "not a whole .npy"),
-        (saved(np.ones(3)), "one matrix"),
-        (saved(np.ones((3, 2), int)), "one matrix"),
-        (saved(np.ones((3, 0))), "one matrix"),
-        (saved(np.float32([[1], [2], [np.inf]])), "row 3: 'c' has a value"),
-        (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
-    ],
-)
+@pytest.mark.parametrize("data, part", [
+    (b"", "not a whole .npy"), (b"3 2\na 1 2\n", "not a whole .npy"),
+    (b"PK\x03\x04 no archive", "not a tiedtools model"), (saved(np.ones((3, 2)))[:-1], "not a whole .npy"),
+    (saved(np.array([None])), "not a whole .npy"), (saved(np.ones(3)), "one matrix"),
+    (saved(np.ones((3, 2), int)), "one matrix"), (saved(np.ones((3, 0))), "one matrix"),
+    (saved(np.float32([[1], [2], [np.inf]])), "row 3: 'c' has a value"),
+    (saved([[1], [2e300], [3]]), "row 2: 'b' has a value"),
+])  # fmt: skip
 def test_rejects_invalid_npy(tmp_path, data, part):
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
     (tmp_path / "some.npy").write_bytes(data)
-    with pytest.raises(TiedtoolsError) as error:
-        Vectors.read(tmp_path / "some.npy")
-    assert_refused(error, part)
+    refused(lambda: Vectors.read(tmp_path / "some.npy"), "some.", part)
 
 
 def test_npy_writes_both_files_or_none(tmp_path):
     (tmp_path / "some.words").mkdir()
-    with pytest.raises(TiedtoolsError, match="is a directory"):
-        make("abc").write(tmp_path / "some.npy")
+    refused(lambda: make("abc").write(tmp_path / "some.npy"), "is a directory")
     assert os.listdir(tmp_path) == ["some.words"]
-    with pytest.raises(TiedtoolsError, match="standard output"):
-        make("abc").write("-", "npy")
+    refused(lambda: make("abc").write("-", "npy"), "standard output")
 
 
 @pytest.mark.parametrize("errors, done", [("replace", "replaced {} with U+FFFD"), ("ignore", "skipped {}")])
 def test_invalid_utf8_in_words_is_counted(tmp_path, messages, errors, done):
-    path = tmp_path / "v"
-    path.write_bytes(b"3 1\nfine 1\ncaf\xe9\xff 1\n\xe9t\xe9 2\n")
+    (path := tmp_path / "v").write_bytes(b"3 1\nfine 1\ncaf\xe9\xff 1\n\xe9t\xe9 2\n")
     Vectors.read(path, errors=errors)
     told = f"{path}: {done.format('4 invalid UTF-8 sequences')}, the first in the word 'caf\ufffd\ufffd'\n"
     assert messages() == told
     path.write_bytes("1 1\ncaf\u00e9 1\n".encode())
     Vectors.read(path, errors=errors)
     assert messages() == ""
+
+
+OF_RUNS = ["</s>", "a", "b", "c"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    rng = np.random.default_rng(1)
+    present = np.array([[9, 3, 2, 1], [9, 3, 0, 4], [9, 1, 1, 1]])
+    matrix = rng.standard_normal((3, 4, 5)).astype(np.float16)
+    save(Runs(OF_RUNS, matrix, present, np.array([9, 3, 2, 2]), dict(seeds=[1, 2, 3])), tmp_path / "x.runs")
+    return str(tmp_path / "x.runs"), matrix
+
+
+def test_runs_are_mapped_and_equal(path):
+    path, matrix = path
+    runs = Runs.read(path)
+    assert isinstance(runs.matrix, np.memmap)
+    assert is_runs(path)
+    assert runs.words == OF_RUNS and runs.training == dict(seeds=[1, 2, 3]) and len(runs) == 3
+    np.testing.assert_array_equal(runs.matrix, matrix)
+    assert runs.whole.shape == (0, 4, 5)
+    loaded = tt.load(path)
+    assert isinstance(loaded, Runs)
+
+
+def test_one_run_is_read_wherever_vectors_are(path, run, tmp_path):
+    """A word that its text lacks has no vector."""
+    path, matrix = path
+    vectors = tt.Vectors.read(f"{path}:2")
+    assert vectors.words == ["</s>", "a", "c"]
+    np.testing.assert_array_equal(vectors.matrix, matrix[1][[0, 1, 3]].astype(np.float32))
+    assert run("convert", f"{path}:1", tmp_path / "one.txt").exit_code == 0
+    np.testing.assert_allclose(tt.Vectors.read(tmp_path / "one.txt").matrix, matrix[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", ["", ":0", ":4", ":in"])
+def test_a_run_must_be_named(path, suffix):
+    refused(lambda: tt.Vectors.read(path[0] + suffix), f"{path[0]}:1", f"{path[0]}:3")
+
+
+def test_other_files_have_no_runs(tmp_path):
+    tt.Word2Vec(size=4, min_count=1, epochs=1, threads=1, sample=0).fit([["a", "b"]] * 20).save(tmp_path / "model.npz")
+    assert not is_runs(str(tmp_path / "model.npz"))
+    for path in f"{tmp_path}/model.npz:3", f"{tmp_path}/model.npz":
+        refused(lambda: tt.Vectors.read(path) if path.endswith("3") else Runs.read(path))
+
+
+@pytest.mark.parametrize("cut", [10, 200, 700])
+def test_truncated_files_are_refused(path, cut):
+    data = open(path[0], "rb").read()
+    open(path[0], "wb").write(data[:-cut])
+    refused(lambda: Runs.read(path[0]))

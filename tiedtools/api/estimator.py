@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
 from tiedtools.base.aliases import Renaming, translated
@@ -19,9 +19,7 @@ from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
 Callback = Callable[[dict[str, Any]], object]
@@ -86,8 +84,8 @@ class Estimator(Renaming):
         return vectors
 
     def raw(self, source: Any, **how: Any) -> list[Any]:
-        """Return the texts of a source, tokenized like the training text if that was; see text.raw.prepared."""
-        texts: list[Any] = prepared(sources(source), as_trained(self.model), **how)
+        """Return the texts of a source, split as in training; see text.raw.prepared."""
+        texts: list[Any] = prepared(sources(source), **{**as_trained(self.model.settings), **how})
         return texts
 
     def save(self, path: Path) -> None:
@@ -107,13 +105,9 @@ class Estimator(Renaming):
         return tiedtools.load(path)
 
     def run(
-        self: Self,
-        trainer: Trainer,
-        progress: bool | Progress | None,
-        on_epoch: Callback | None,
-        on_timer: Callback | None,
-        timer_seconds: float,
-    ) -> Self:
+        self: Self, trainer: Trainer, progress: bool | Progress | None, on_epoch: Callback | None,
+        on_timer: Callback | None, timer_seconds: float
+    ) -> Self:  # fmt: skip
         """Train with a Trainer; arguments as for `fit`. Logs a warning if a new model replaces a trained one."""
         for name, function in ("on_epoch", on_epoch), ("on_timer", on_timer):
             if not (function is None or callable(function)):
@@ -126,10 +120,8 @@ class Estimator(Renaming):
         if progress is True:
             progress = Bar(trainer.schedule is not None)
         if self.trained is not None and not trainer.files.resume:
-            log.warning(
-                "the model is already trained: `fit` replaces it by a new one, trained from scratch; to continue a run,"
-                " give `checkpoint` FILE to both runs, and `resume` to the second"
-            )
+            what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
+            log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")
         listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
         with interrupts.listening():
             try:

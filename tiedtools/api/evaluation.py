@@ -10,11 +10,15 @@ from typing import Any
 from tiedtools.api.estimator import Estimator, Path
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.evaluation import analogysets, similarity
 from tiedtools.text.datasets import locate
+from tiedtools.vectors.neighbors import METHODS
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 
+Source = Vectors | Estimator | Path  # of word vectors
 
-def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
+
+def vectors_of(source: Source) -> Vectors:
     """Return the word Vectors of an argument: Vectors, a trained model, or a path. Raises TiedtoolsError."""
     if isinstance(source, Vectors):
         return source
@@ -25,7 +29,7 @@ def vectors_of(source: Vectors | Estimator | Path) -> Vectors:
     return Vectors.read(source)
 
 
-def composer_of(source: Vectors | Estimator | Path) -> Any:
+def composer_of(source: Source) -> Any:
     """Return a function that composes Vectors of a list of words. Raises TiedtoolsError if the model composes none."""
     from tiedtools.models.composing import compose, needed
 
@@ -35,16 +39,9 @@ def composer_of(source: Vectors | Estimator | Path) -> Any:
 
 
 def evaluate_similarity(
-    vectors: Vectors | Estimator | Path,
-    sets: Path | Iterable[Path] = (),
-    *,
-    against: Vectors | Estimator | Path | None = None,
-    data: Path | None = None,
-    oov: str = "skip",
-    case: str = "fallback",
-    bootstrap: int = 1000,
-    seed: int = 1,
-) -> dict[str, Any]:
+    vectors: Source, sets: Path | Iterable[Path] = (), *, against: Source | None = None, data: Path | None = None,
+    oov: str = "skip", case: str = "fallback", bootstrap: int = 1000, seed: int = 1
+) -> dict[str, Any]:  # fmt: skip
     """Compare cosine similarities with human similarity scores, as `tiedtools eval-sim --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
@@ -61,28 +58,20 @@ def evaluate_similarity(
     mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first for
     `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or missing sets.
     """
-    from tiedtools.evaluation.similarity import CASES, OOV, evaluate
-
-    one_of("oov", oov, OOV)
-    one_of("case", case, CASES)
+    one_of("oov", oov, similarity.OOV)
+    one_of("case", case, similarity.CASES)
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
     names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
     sources = with_reference(vectors, against)
     pairs = locate(names, folder(data))
-    results, differences = evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
+    results, differences = similarity.evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return as_answer(results, differences, against)
 
 
 def evaluate_analogies(
-    vectors: Vectors | Estimator | Path,
-    questions: Path = "google-analogies",
-    *,
-    against: Vectors | Estimator | Path | None = None,
-    data: Path | None = None,
-    method: str | None = None,
-    restrict: int | None = None,
-    case: str = "fallback",
-) -> dict[str, Any]:
+    vectors: Source, questions: Path = "google-analogies", *, against: Source | None = None, data: Path | None = None,
+    method: str | None = None, restrict: int | None = None, case: str = "fallback"
+) -> dict[str, Any]:  # fmt: skip
     """Answer analogy questions, as `tiedtools eval-analogy --json` does.
 
     vectors    Vectors, a trained model, or the path of vectors or of a model
@@ -97,21 +86,17 @@ def evaluate_analogies(
     Returns a dict: sections, a dict for each section (section, questions, covered, correct, accuracy, low, high); and,
     if `against` is given, differences, likewise. Raises TiedtoolsError for unreadable or missing questions.
     """
-    from tiedtools.evaluation.analogysets import evaluate, read_set
-    from tiedtools.evaluation.similarity import CASES
-    from tiedtools.vectors.analogies import METHODS
-
     if method is not None:
         one_of("method", method, (*METHODS, "avg"))
-    one_of("case", case, CASES)
+    one_of("case", case, similarity.CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
     sources = with_reference(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
-    results, differences = evaluate(sources, vectors_of, read_set(path), method, restrict, case)
+    results, differences = analogysets.evaluate(sources, vectors_of, analogysets.read_set(path), method, restrict, case)
     return as_answer(results, differences[0]["sections"] if differences else [], against)
 
 
-def with_reference(vectors: Vectors | Estimator | Path, against: Vectors | Estimator | Path | None) -> list[Any]:
+def with_reference(vectors: Source, against: Source | None) -> list[Any]:
     """Return the list of vectors to evaluate, `against` first. Raises TiedtoolsError if a file is missing."""
     sources = [*([] if against is None else [against]), vectors]
     refuse_absent([os.fspath(file) for file in sources if isinstance(file, str | os.PathLike)])

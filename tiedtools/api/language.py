@@ -5,29 +5,31 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
+from tiedtools.evaluation.continuation import most_probable, read, sampled
+from tiedtools.evaluation.lexicon import Lexicon, lines
+from tiedtools.evaluation.minimalpairs import compare, read_pairs
+from tiedtools.evaluation.neuralcache import cached
+from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
+from tiedtools.evaluation.surprisal import UNITS, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
+from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.cells import CELLS
 from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.runs.progress import Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.lexicon import Lexicon
-    from tiedtools.models.lmtrainer import LmTrainer
-    from tiedtools.runs.progress import Progress
-    from tiedtools.vectors.vectors import Vectors
-
+from tiedtools.vectors.vectors import Vectors
 
 BATCH, COUNT = Range(1, 4096), Range(1)
 
@@ -76,14 +78,9 @@ class LanguageModel(Estimator):
         return kinds()[self.kind].get("trainer")
 
     def trainer(
-        self,
-        source: Any,
-        valid: Any = None,
-        test: Any = None,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> LmTrainer:
+        self, source: Any, valid: Any = None, test: Any = None, read_vocab: Path | None = None,
+        no_memory_check: bool = False, **outputs: Any
+    ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         continuation, run_files = files(outputs, LmContinuation)
         if continuation.init_from:
@@ -95,23 +92,13 @@ class LanguageModel(Estimator):
         valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        trainer: LmTrainer = self.Trainer(config, training, sources(source), run_files, **reading)
-        return trainer
+        return self.Trainer(config, training, sources(source), run_files, **reading)
 
     def fit(
-        self,
-        source: Any,
-        valid: Any = None,
-        test: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> LanguageModel:
+        self, source: Any, valid: Any = None, test: Any = None, *, progress: bool | Progress | None = None,
+        on_epoch: Callback | None = None, on_timer: Callback | None = None, timer_seconds: float = 10.0,
+        read_vocab: Path | None = None, no_memory_check: bool = False, **outputs: Any
+    ) -> LanguageModel:  # fmt: skip
         """Train a new model on a text and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
@@ -139,15 +126,12 @@ class LanguageModel(Estimator):
     @property
     def lexicon(self) -> Lexicon:
         """A Lexicon of the model's vocabulary, which counts out-of-vocabulary words."""
-        from tiedtools.evaluation.lexicon import Lexicon
-
         return Lexicon(self.model.vocab)
 
     @property
     def split(self) -> Callable[[str | Iterable[str]], list[str]]:
         """The function that splits a string into the words that the model reads; words remain as they are."""
-        words: Callable[[str | Iterable[str]], list[str]] = splitter(as_trained(self.model, tell=False))
-        return words
+        return splitter(**as_trained(self.model.settings, tell=False))
 
     def compose(self, words: Iterable[str], which: str = "in") -> Vectors:
         """Return the Vectors of any words, composed from their subwords by a model trained with `subwords`.
@@ -155,11 +139,8 @@ class LanguageModel(Estimator):
         Unknown subwords are left out, as are words without known subwords. which: as for `word_vectors`.
         Raises TiedtoolsError if the model does not compose these vectors.
         """
-        from tiedtools.models.composing import compose
-
         one_of("which", which, self.sides)
-        vectors: Vectors = compose(self.model, words_of(words), which)
-        return vectors
+        return compose(self.model, words_of(words), which)
 
     def of_words(self, words: Iterable[str]) -> LanguageModel:
         """Return this model with another vocabulary and composed output vectors, as `tiedtools ppl --vocabulary`.
@@ -170,8 +151,6 @@ class LanguageModel(Estimator):
 
         Raises TiedtoolsError if the model does not compose its output vectors.
         """
-        from tiedtools.models.composing import of_words
-
         model = copy.copy(self)
         model.trained = of_words(self.model, list(dict.fromkeys([END, *words_of(words)])))
         return model
@@ -190,15 +169,13 @@ class LanguageModel(Estimator):
 
     def scorer(self) -> Any:
         """Return the model with its cache, if it has one."""
-        from tiedtools.evaluation.neuralcache import cached
-
         return cached(self.model, *self.cache)
 
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, tokenized like the training text if that was; the state carries over from
-                     sentence to sentence
+        text         a source as for `fit`, split into words as in training; the state carries over from sentence to
+                     sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -206,8 +183,6 @@ class LanguageModel(Estimator):
         Words outside the vocabulary are scored as `<unk>`, and `as_unk` is their number. If the vocabulary has no
         `<unk>`, they are skipped, `oovs` is their number, and a warning also gives it.
         """
-        from tiedtools.evaluation.perplexity import Totals, score_text
-
         batch, lexicon = checked("batch", batch, int | None, BATCH), self.lexicon
         totals = Totals(lexicon.unk)
         for part in self.raw(text):
@@ -215,8 +190,7 @@ class LanguageModel(Estimator):
                 totals.add(piece)
         if lexicon.unk is None:
             lexicon.tell_oovs()
-        figures: dict[str, Any] = totals.as_dict()
-        return figures
+        return totals.as_dict()
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
         """Return the perplexity of a text per token, with line ends and words scored as `<unk>`; see `statistics`."""
@@ -224,14 +198,9 @@ class LanguageModel(Estimator):
         return float("nan") if ppl is None else float(ppl)
 
     def surprisal(
-        self,
-        text: Any,
-        *,
-        unit: str = "bits",
-        independent: bool = False,
-        batch: int | None = None,
-        separator: str = "@@",
-    ) -> Iterator[dict[str, Any]]:
+        self, text: Any, *, unit: str = "bits", independent: bool = False, batch: int | None = None,
+        separator: str = "@@"
+    ) -> Iterator[dict[str, Any]]:  # fmt: skip
         """Yield a dict for each word and sentence end of a text, with the columns of `tiedtools ppl --words`.
 
         text         a source as for `fit`; sentences are numbered from 1 in each path
@@ -241,8 +210,6 @@ class LanguageModel(Estimator):
 
         >>> pandas.DataFrame(model.surprisal("test.txt"))
         """
-        from tiedtools.evaluation.surprisal import UNITS, surprisals
-
         one_of("unit", unit, UNITS)
         options = independent, checked("batch", batch, int | None, BATCH), unit, separator
         for part in self.raw(text):
@@ -258,9 +225,6 @@ class LanguageModel(Estimator):
 
         A warning gives the number of words outside the vocabulary.
         """
-        from tiedtools.evaluation.lexicon import lines
-        from tiedtools.evaluation.nbest import fate, rescore
-
         batch, lexicon = checked("batch", batch, int, BATCH), self.lexicon
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         hypotheses = ((None, words) for text in self.raw(sentences, unit="line") for _, words in lines(text))
@@ -277,24 +241,18 @@ class LanguageModel(Estimator):
         Returns a dict for each paradigm, and for their mean if there are several: paradigm, pairs, ties, unknown (pairs
         with unknown words, which are not compared), accuracy, low, high, accuracy_unknown.
         """
-        from tiedtools.evaluation.minimalpairs import compare, read_pairs
-
         paths = [pairs] if is_path(pairs) else list(pairs)
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
-        found = (pair for text in texts for pair in read_pairs(text))
-        results: list[dict[str, Any]] = compare(
-            self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob
-        )
-        return results
+        found = (pair for text in texts for pair in read_pairs(text, split=self.split))
+        batch = checked("batch", batch, int, BATCH)
+        return compare(self.scorer(), self.lexicon, found, batch, oov_logprob)
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.
 
         context  words since the beginning of the sentence, as a list, or as a string with blanks between them
         """
-        from tiedtools.evaluation.continuation import most_probable, read
-
         top, lexicon = checked("top", top, int, Range(0)), self.lexicon
         ids = lexicon.ids(lexicon.codes(self.split(context)))
         model = self.scorer()
@@ -302,16 +260,9 @@ class LanguageModel(Estimator):
         return [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
 
     def generate(
-        self,
-        sentences: int | None = None,
-        words: int | None = None,
-        *,
-        prompt: str | Iterable[str] | None = None,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        no_unk: bool = False,
-        seed: int = 1,
-    ) -> Iterator[list[str]]:
+        self, sentences: int | None = None, words: int | None = None, *, prompt: str | Iterable[str] | None = None,
+        temperature: float = 1.0, top_k: int | None = None, no_unk: bool = False, seed: int = 1
+    ) -> Iterator[list[str]]:  # fmt: skip
         """Generate sentences, lists of words, until either limit is reached.
 
         sentences, words  limits; neither: 10 sentences
@@ -321,18 +272,13 @@ class LanguageModel(Estimator):
         no_unk            never generate `<unk>`
         seed              random seed; the same seed gives the same text
         """
-        from tiedtools.evaluation.continuation import sampled
-
         limits = checked("sentences", sentences, int | None, COUNT), checked("words", words, int | None, COUNT)
-        choice = dict(
-            seed=checked("seed", seed, int, Range(0)),
-            temperature=checked("temperature", temperature, float, Range(0)),
-            top_k=checked("top_k", top_k, int | None, COUNT),
-        )
+        temperature = checked("temperature", temperature, float, Range(0))
+        choice = dict(seed=checked("seed", seed, int, Range(0)), top_k=checked("top_k", top_k, int | None, COUNT))
         lexicon = self.lexicon
         prompt_words = [] if prompt is None else self.split(prompt)
         ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
-        choice["banned"] = lexicon.unk if no_unk else None
+        choice |= dict(temperature=temperature, banned=lexicon.unk if no_unk else None)
         return grouped(sampled(self.scorer(), lexicon.words, ids, *limits, **choice), prompt_words)
 
 

@@ -15,6 +15,7 @@ from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES
 from tiedtools.files.modelfile import WRONG, corrupt, is_model
 from tiedtools.models.families import load_model
+from tiedtools.text.phrases import Phrases
 from tiedtools.vectors.runs import is_runs
 from tiedtools.vectors.vectors import Vectors
 
@@ -41,6 +42,7 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
     try:
         settings = settings_of(model.config) | {"threads": None} | (model.settings or {})
         trained_threads = settings.pop("threads")
+        settings |= {"phrases": Phrases.of(settings["phrases"])} if "phrases" in settings else {}
         if threads_to_use := threads or trained_threads and min(trained_threads, available_cores()):
             settings["threads"] = threads_to_use
         estimator = FAMILIES[model.kind].get("estimator").of(model.kind, settings)

@@ -14,6 +14,7 @@ from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import split_compression
 from tiedtools.runs.trainer import Trainer
+from tiedtools.text.sources import is_path
 
 COMPASS = "compass.npz"
 ORDER = "slices.txt"  # names of the slices, one per line, in order
@@ -76,7 +77,8 @@ def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) 
             raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
     with open(compass + manifest.SUFFIX, "rb") as file:
         inputs = manifest.loads(file.read(), file.name)["inputs"]
-    if [source["sha256"] for source in inputs] != [digests.of_file(text)["sha256"] for text in texts]:
+    files = [str(file) for file in (settings.get("phrases"), *texts) if is_path(file)]
+    if [source["sha256"] for source in inputs] != [digests.of_file(file)["sha256"] for file in files]:
         raise TiedtoolsError(f"{compass}: was trained on other texts; choose another folder")
 
 

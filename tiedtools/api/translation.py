@@ -10,14 +10,15 @@ import numpy as np
 
 from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked, documented
+from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
 from tiedtools.network.precedence import Shorthands
+from tiedtools.runs.progress import Progress
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.models.translation.interpreter import Interpreter, Translation
-    from tiedtools.runs.progress import Progress
 
 BATCH, COUNT = Range(1, 4096), Range(1)
 
@@ -40,14 +41,9 @@ class Translator(Estimator):
         super().__init__(configure, settings)
 
     def trainer(
-        self,
-        source: Any,
-        target: Any,
-        valid_source: Any = None,
-        valid_target: Any = None,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> Any:
+        self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None,
+        no_memory_check: bool = False, **outputs: Any
+    ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
         from tiedtools.models.translation.trainer import TranslationTrainer
 
@@ -60,19 +56,10 @@ class Translator(Estimator):
         return TranslationTrainer(config, training, texts, *files(outputs), **reading)
 
     def fit(
-        self,
-        source: Any,
-        target: Any,
-        valid_source: Any = None,
-        valid_target: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        no_memory_check: bool = False,
-        **outputs: Any,
-    ) -> Translator:
+        self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None, *,
+        progress: bool | Progress | None = None, on_epoch: Callback | None = None, on_timer: Callback | None = None,
+        timer_seconds: float = 10.0, no_memory_check: bool = False, **outputs: Any
+    ) -> Translator:  # fmt: skip
         """Train a new model on a text and its translation, line by line, and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
@@ -94,16 +81,9 @@ class Translator(Estimator):
         return Interpreter(self.model, batch, normalize, align, **search)
 
     def translations(
-        self,
-        sentences: Any,
-        *,
-        beam: int = 5,
-        normalize: bool = False,
-        max_length: int = 200,
-        no_unk: bool = False,
-        align: bool = False,
-        batch: int = 64,
-    ) -> Iterator[list[Translation]]:
+        self, sentences: Any, *, beam: int = 5, normalize: bool = False, max_length: int = 200, no_unk: bool = False,
+        align: bool = False, batch: int = 64
+    ) -> Iterator[list[Translation]]:  # fmt: skip
         """Yield the translations that beam search finds for each sentence, best first, in order.
 
         sentences   a source as for `fit`
@@ -116,17 +96,10 @@ class Translator(Estimator):
 
         A Translation has `text`, `logprob` (base 10; per symbol if `normalize`), `source`, `target`, and `weights`.
         """
-        from tiedtools.evaluation.lexicon import lines
-
-        search = dict(
-            beam=checked("beam", beam, int, Range(1, 1000)),
-            max_length=checked("max_length", max_length, int, COUNT),
-            banned=1 if no_unk else None,
-        )
+        limits = checked("beam", beam, int, Range(1, 1000)), checked("max_length", max_length, int, COUNT)
+        search = dict(zip(("beam", "max_length"), limits), banned=1 if no_unk else None)
         lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
-        translations: Iterator[list[Translation]]
-        translations = self.interpreter(batch, normalize, align, **search).translations(lines_read)
-        return translations
+        return self.interpreter(batch, normalize, align, **search).translations(lines_read)
 
     def translate(self, sentences: Any, **options: Any) -> Iterator[str]:
         """Yield the best translation of each sentence, words separated by spaces; arguments as for `translations`."""
@@ -139,9 +112,8 @@ class Translator(Estimator):
 
         Raises TiedtoolsError if the numbers of sentences differ.
         """
-        from tiedtools.evaluation.lexicon import lines
         from tiedtools.models.translation.interpreter import side_by_side
 
-        read = lambda side: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line")))
-        pairs = side_by_side(read(source), read(target), ("source", "target"))
+        read = lambda side, **how: itertools.chain.from_iterable(map(lines, self.raw(side, unit="line", **how)))
+        pairs = side_by_side(read(source), read(target, phrases=None), ("source", "target"))
         return np.fromiter((t.logprob for t in self.interpreter(batch, normalize).scores(pairs)), np.float64)

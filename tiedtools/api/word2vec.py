@@ -11,13 +11,14 @@ from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, configure, written
+from tiedtools.runs.progress import Progress
+from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
+from tiedtools.vectors import runs
+from tiedtools.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tiedtools.api.runs import Runs
-    from tiedtools.runs.progress import Progress
-    from tiedtools.runs.trainer import Trainer
-    from tiedtools.vectors.vectors import Vectors
 
 
 @documented(Shorthand, Config, Reading, threads=None)
@@ -49,16 +50,9 @@ class Word2Vec(Estimator):
             self.fit(text)
 
     def trainer(
-        self,
-        source: Any,
-        valid: Any = None,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        classes: int = 0,
-        parallel: dict[str, Any] | None = None,
-        align: bool = False,
-        **others: Any,
-    ) -> Trainer:
+        self, source: Any, valid: Any = None, read_vocab: Path | None = None, no_memory_check: bool = False,
+        classes: int = 0, parallel: dict[str, Any] | None = None, align: bool = False, **others: Any
+    ) -> Trainer:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`.
 
         parallel  arguments for several ranks; align: as in Word2VecTrainer
@@ -77,19 +71,10 @@ class Word2Vec(Estimator):
         return Word2VecTrainer(config, sources(source), run_files, **extra, **reading)
 
     def fit(
-        self,
-        source: Any,
-        valid: Any = None,
-        *,
-        progress: bool | Progress | None = None,
-        on_epoch: Callback | None = None,
-        on_timer: Callback | None = None,
-        timer_seconds: float = 10.0,
-        read_vocab: Path | None = None,
-        no_memory_check: bool = False,
-        classes: int = 0,
-        **others: Any,
-    ) -> Word2Vec:
+        self, source: Any, valid: Any = None, *, progress: bool | Progress | None = None,
+        on_epoch: Callback | None = None, on_timer: Callback | None = None, timer_seconds: float = 10.0,
+        read_vocab: Path | None = None, no_memory_check: bool = False, classes: int = 0, **others: Any
+    ) -> Word2Vec:  # fmt: skip
         """Train new vectors on a text and return this object.
 
         A model that is already trained is replaced, and a warning says so; `checkpoint` and `resume` continue a run.
@@ -130,8 +115,7 @@ class Word2Vec(Estimator):
     def runs(self) -> Runs:
         """The Runs of several models trained by `fit(..., runs=N)`. Raises TiedtoolsError for a single model."""
         from tiedtools.api.runs import Runs
-        from tiedtools.vectors.runs import Runs as SavedRuns
 
-        if not isinstance(self.model, SavedRuns):
+        if not isinstance(self.model, runs.Runs):
             raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
         return Runs.of(self.model)

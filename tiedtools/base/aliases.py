@@ -34,7 +34,7 @@ METHODS = {  # method of gensim's models -> what to do
     "train": '`fit(text)`; `fit(text, init_from="model.npz", grow=True)` continues from a model that `save` wrote',
 }
 OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence is shown unchanged.
-    "Join phrases in the text with `tiedtools phrases` first.": "phrases bigrams",
+    "Learn phrases with `tiedtools phrases` first, and give the list with --phrases.": "bigrams",
     "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
     "--hidden": "nhid hidden-size",

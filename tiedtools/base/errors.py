@@ -49,6 +49,10 @@ class NotFound(Unreadable, FileNotFoundError):
     """A file that does not exist."""
 
 
+class Unwritable(TiedtoolsError, OSError):
+    """A file that cannot be written."""
+
+
 class Diverged(TiedtoolsError):
     """Training diverged: a value is not finite, or too large for a useful model."""
 
@@ -84,13 +88,15 @@ def unreadable(path: str, error: BaseException) -> TiedtoolsError:
     return (kind or TiedtoolsError)(f"{path or repr(path)}: cannot be read: {why}")
 
 
-def library(name: str, purpose: str, extra: str) -> Any:
-    """Import and return an optional module. Raises TiedtoolsError, which names the extra that installs it."""
+def library(name: str, purpose: str, extra: str | None = None) -> Any:
+    """Import and return an optional module. Raises TiedtoolsError, which names the package or the extra to install."""
+    package = name.partition(".")[0]
     try:
-        importlib.import_module(name.partition(".")[0])
+        importlib.import_module(package)
         return importlib.import_module(name)
     except ImportError:
-        raise TiedtoolsError(f'{purpose}: pip install "tiedtools[{extra}]"') from None
+        needed = f'"tiedtools[{extra}]"' if extra else package
+        raise TiedtoolsError(f"{purpose}: pip install {needed}") from None
 
 
 def quoted(text: object) -> str:

@@ -150,6 +150,7 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
 
 
 DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
+NONE = "none"  # value of `phrases`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,6 +225,11 @@ class Reading(Checked):
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
         " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]",
         metavar="OPTIONS",
+    )
+    phrases: object | None = setting(
+        None,
+        "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]",
+        metavar="LIST",
     )
     field: str | None = setting(
         None,

@@ -16,13 +16,13 @@ from tiedtools.base import aliases, interrupts, processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError, printable, reason
 from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
-from tiedtools.cli import suggestions
+from tiedtools.cli import spelling
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
-    "w2v": "w2v:command", "lm": "lm:command", "lstm": "lm:lstm", "rnnlm": "rnnlm:command", "nmt": "nmt:command",
+    "w2v": "w2v:command", "lm": "networks:lm", "lstm": "networks:lstm", "rnnlm": "rnnlm:command", "nmt": "networks:nmt",
     "rerun": "rerun:rerun",
     "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
@@ -31,6 +31,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "change:shift",
     "align": "change:align",
     "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
+    "explore": "plot:explore",
     "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "phrases": "texts:phrases",
     "segment": "texts:segment",
     "check": "vectors:check", "convert": "vectors:convert", "warmup": "setup:warmup", "completion": "setup:completion",
@@ -66,7 +67,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         ctx.meta["argv"] = list(args)
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}.{suggestions.hint(args[0], COMMANDS, suggestions.COMMANDS)}")
+            ctx.fail(f"No such command {args[0]!r}.{spelling.hint(args[0], COMMANDS, spelling.COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -156,7 +157,7 @@ def usage_message(error: click.UsageError, args: list[str]) -> str:
         if not typed.startswith("--"):  # click names only the first letter of `-sise`
             typed = next((word for word in words if word not in options and word.startswith((typed, HELP))), typed)
         names = [name.removeprefix("--") for name in options if name.startswith("--")]
-        return f"No such option {typed!r}.{suggestions.hint(typed, names, aliases.OPTIONS)}"
+        return f"No such option {typed!r}.{spelling.hint(typed, names, aliases.OPTIONS)}"
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
     # click writes the names of its types
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")

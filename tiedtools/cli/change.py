@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tiedtools.base.settings import Reading
-from tiedtools.cli.command import Answer, command, integer
-from tiedtools.cli.options import (
-    SectionedCommand,
-    explicit,
-    flag,
-    json_option,
-    option,
-    option_names,
-    options_of,
-    reading_options,
-    sections,
-)
+from tiedtools.cli.command import Answer, SectionedCommand, command, sections
+from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
 from tiedtools.cli.report import Report
+from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, span
 from tiedtools.cli.w2v import CHANGED

@@ -1,19 +1,20 @@
-"""Decorator that makes a command of a function that returns or yields answers."""
+"""Decorators that make a command of a function that returns or yields answers, and group its options by section."""
 
 import contextlib
 import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import click
 
 from tiedtools.base.messages import to_json
-from tiedtools.cli.options import Decorator, option
+from tiedtools.cli.options import OF_FILES, Decorator, declared, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
+from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once
 
 
@@ -64,25 +65,14 @@ def command(
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes
             with contextlib.nullcontext() if output is None else open_packed(output) as file:
-                with contextlib.closing(iterate(function(**options))) as answers:
+                answers: Any = function(**options)
+                answers = answers if inspect.isgenerator(answers) else (one for one in [answers or Answer()])
+                with contextlib.closing(answers):
                     return show(answers, file, as_json, gather, flush=output is None or output in STDOUT)
 
         return (group.command if group else click.command)(name, short_help=short_help, **attributes)(run)
 
     return decorate
-
-
-def integer(
-    name: str, default: Any, help: str, least: int = 1, most: int | None = None, metavar: str | None = "N",
-    **attributes: Any
-) -> Decorator:  # fmt: skip
-    """Return a decorator that adds an option for an integer in the range `least` to `most`."""
-    return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
-
-
-def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
-    """Return a decorator that adds an option for one of `choices`, words separated by spaces."""
-    return option(name, type=click.Choice(choices.split()), default=default, help=help)
 
 
 def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable[..., Any] | None, flush: bool) -> int:
@@ -91,12 +81,15 @@ def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable
     all_rows, status = [], 0
     for answer in answers:
         status = max(status, answer.status)
-        if not as_json:
-            write_text(file, answer.text)
-        elif gather:
+        text = answer.text
+        if as_json and gather:
             all_rows.append(answer.rows)
-        else:
+        elif as_json:
             write_rows(file, answer.rows)
+        elif callable(text):
+            text(file)
+        else:
+            file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
         if flush:
             file.flush()
     if gather and as_json:
@@ -104,26 +97,10 @@ def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable
     return status
 
 
-def iterate(answers: Any) -> Generator[Answer, None, None]:
-    """Yield the answers of a function that returns an answer or None, or yields answers."""
-    if inspect.isgenerator(answers):
-        with contextlib.closing(answers):
-            yield from answers
-    else:
-        yield answers or Answer()
-
-
 def paths(options: dict[str, Any], names: str) -> list[str]:
     """Return the paths in the parameters `names`: strings, lists of strings, or None."""
     values = [options[name] for name in names.split()]
     return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
-
-
-def write_text(file: BinaryIO, text: Any) -> None:
-    if callable(text):
-        text(file)
-    else:
-        file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
 def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) -> None:
@@ -135,13 +112,55 @@ def table(columns: list[str], lines: Iterable[dict[str, Any]]) -> str:
     """Format aligned columns with numbers right-aligned; file names come last because they may contain spaces."""
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    padded = [
-        [f"{first:<{widths[0]}}", *(f"{number:>{width}}" for number, width in zip(numbers, widths[1:])), file]
-        for first, *numbers, file in cells
-    ]
-    return "".join("  ".join(row) + "\n" for row in padded)
+    form = "  ".join(["{:<%d}", *["{:>%d}"] * (len(columns) - 2), "{}"]) % tuple(widths[:-1])
+    return "".join(form.format(*row) + "\n" for row in cells)
 
 
 def as_cell(value: Any) -> str:
     """Format a table cell: floats with 4 decimals, None as `-`."""
     return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help groups its options under the section titles set by `sections`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                record = parameter.get_help_record(ctx)
+                titles.setdefault(getattr(parameter, "section", "Help"), []).append(record)
+        for title, records in titles.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def sections(layout: Any, *kinds: Any, omit: Any = "", defaults: Any = None, **changed: Any) -> Decorator:
+    """Return a decorator that adds options grouped by section.
+
+    layout   title -> list of option decorators, strings of setting names separated by spaces, and dataclasses, which
+             stand for all settings that they declare and that no string names
+    kinds    dataclasses that have the named settings
+    omit     names of settings without an option
+    defaults, changed  as for `options_of`
+    """
+    named = {name for parts in layout.values() for part in parts if isinstance(part, str) for name in part.split()}
+    named |= {*omit.split()}
+    owners = {field.name: kind for kind in (Files, *kinds) for field in dataclasses.fields(kind)}
+    changed = {**OF_FILES, **changed}
+
+    def options(part: Any) -> list[Any]:
+        names = part.split() if isinstance(part, str) else declared(part) if isinstance(part, type) else None
+        if names is None:
+            return [part]
+        names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
+        return [add for name in names for add in options_of(owners[name], name, defaults=defaults, **changed)]
+
+    def decorate(function: Any) -> Any:
+        for title, parts in reversed(layout.items()):
+            for add in reversed([option for part in parts for option in options(part)]):
+                function = add(function)
+                function.__click_params__[-1].section = title
+        return function
+
+    return decorate

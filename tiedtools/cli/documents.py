@@ -5,31 +5,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Finite, binary_option, flag, json_option, option, output_option, raw_options, together
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
+from tiedtools.cli.shared import raw_options
+from tiedtools.runs.settings import Files
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
 
-document_arguments = together(
-    click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
-)
+output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
+TEXT = click.argument("text", default="-", metavar="[TEXT]")
+document_arguments = together(click.argument("path", metavar="MODEL"), TEXT)
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice(
-    "unit",
-    "line doc",
-    "Compute one vector per line, or per document; documents are separated by empty lines.",
-    "line",
+    "unit", "line doc", "Compute one vector per line, or per document; documents are separated by empty lines.", "line"
 )
-
-
-sif_option = option(
-    "sif",
-    type=Finite(0, min_open=True),
-    metavar="A",
-    help="With word vectors: weigh words by A / (A + their proportion in TEXT), and remove the common component of TEXT"
-    " (SIF; Arora et al. use 0.001).",
-)
+sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weigh words by A / (A +"
+                    " their proportion in TEXT), and remove the common component of TEXT (SIF; Arora et al. use"
+                    " 0.001).")  # fmt: skip
 
 
 def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | FastTextSentences":
@@ -42,18 +35,14 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
     from tiedtools.models.families import load_language_model
-    from tiedtools.vectors.foreign import is_fasttext
+    from tiedtools.vectors.rows import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
     family = FAMILIES.get(str(modelfile.kind(path))) if modelfile.is_model(path) else None
     if a is None and is_fasttext(path):
         return FastTextSentences(Vectors.read(path))
     if family is None or family.says != LANGUAGE:
-        source = SentenceVectors(Vectors.read(path), a)
-        file = path if modelfile.is_model(path) else path.rpartition(":")[0]
-        if modelfile.is_model(file) and not modelfile.is_rnnlm(file):
-            source.settings = modelfile.read(file, {"header"})[0].get("settings")
-        return source
+        return SentenceVectors(Vectors.read(path), a)
     if a is not None:
         raise click.UsageError(f"--sif requires word vectors: give {path}:in")
     model = load_language_model(path)
@@ -63,29 +52,20 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     return DocumentVectors(model)
 
 
-@command(
-    "docvec",
-    "Compute vectors of lines or documents.",
-    reads="path text",
-    writes="output save",
-    without_json={"binary": "--json writes text: omit --binary 1"},
-)
+@command("docvec", "Compute vectors of lines or documents.", reads="path text", writes="output save",
+         without_json={"binary": "--json writes text: omit --binary 1"})  # fmt: skip
 @document_arguments
 @output_option
 @unit_option
 @sif_option
-@option(
-    "save",
-    metavar="FILE",
-    help="With --sif, write word vectors to FILE whose means are SIF vectors: for other texts, give FILE as MODEL,"
-    " without --sif.",
-)
+@option("save", metavar="FILE", help="With --sif, write word vectors to FILE whose means are SIF vectors: for other"
+        " texts, give FILE as MODEL, without --sif.")  # fmt: skip
 @binary_option
 @raw_options
 @json_option("Write one JSON object per vector.")
 def docvec(
     path: str, text: str, unit: str, sif: float | None, save: str | None, binary: bool, field: str | None,
-    tokenize: str | None, errors: str,
+    tokenize: str | None, phrases: str | None, errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Write a vector of each line of TEXT: the mean of its word vectors, or a language model's document vector.
 
@@ -102,6 +82,7 @@ def docvec(
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
+    from tiedtools.vectors import counts
     from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
     output = click.get_current_context().params["output"]
@@ -113,7 +94,8 @@ def docvec(
     if save:
         format_of(save)
     source = load(path, sif)
-    text = prepared(text, as_trained(source, tokenize), field, errors, unit=UNITS[unit])
+    how = as_trained(counts.settings(path), tokenize, phrases)
+    text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     matrix, first_lines = source.encode(text, unit, errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
@@ -145,7 +127,8 @@ def docvec(
 @json_option("Print one JSON object instead of lines.")
 def similar(
     path: str, text: str, queries: tuple[str, ...], numbers: tuple[int, ...], sample: int, seed: int, top: int,
-    unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, errors: str,
+    unit: str, sif: float | None, center: bool, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the lines of TEXT that are most similar to each query, by the cosine of their vectors (see `docvec`).
 
@@ -162,14 +145,15 @@ def similar(
     from tiedtools.base.messages import log
     from tiedtools.evaluation import documents
     from tiedtools.text.raw import as_trained, prepared, splitter
+    from tiedtools.vectors import counts
 
     if not (queries or numbers or sample):
         raise click.UsageError(
             "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         )
     source = load(path, sif)
-    lexicon, known, unknown, tokenize = source.lexicon, [], [], as_trained(source, tokenize)
-    split, lines = splitter(tokenize), prepared(text, tokenize, field, errors, unit=UNITS[unit])
+    lexicon, known, unknown, how = source.lexicon, [], [], as_trained(counts.settings(path), tokenize, phrases)
+    split, lines = splitter(**how), prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     for query in queries:
         words = split(query)
         missing = [word for word in words if word not in lexicon.index]

@@ -5,9 +5,11 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import Decorator, case_option, data_option, json_option, option, reading_options, together
+from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
+from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
+from tiedtools.text.datasets import locate
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 COMPARED = ["difference", "low", "high", "p"]  # columns of tables of differences
@@ -67,7 +69,6 @@ def eval_analogy(
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
@@ -75,9 +76,8 @@ def eval_analogy(
     ((_, path),) = locate([name], data).items()
     if any(map(is_runs, files)):
         return analogy_answer(files, name, path, method, restrict, case, reading)
-    results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), read_set(path), method, restrict, case
-    )
+    read = lambda file: Vectors.read(file, **reading)
+    results, differences = evaluate(files, read, read_set(path), method, restrict, case)
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
     compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
@@ -94,32 +94,17 @@ def section_rows(results: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def set_options(default: str) -> Decorator:
     """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
     return together(
-        option(
-            "set",
-            "sets",
-            multiple=True,
-            metavar="NAME|PATH",
-            help="Similarity set: simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, and"
-            " others (see `tiedtools data list`), or a file of `word word score` lines; repeatable." + default,
-        ),
+        option("set", "sets", multiple=True, metavar="NAME|PATH", help="Similarity set: simlex, men, rw, verb143,"
+               " mturk771, simverb, ws353-sim, ws353-rel, mturk287, and others (see `tiedtools data list`), or a file"
+               " of `word word score` lines; repeatable." + default),
         data_option,
-        choice(
-            "oov",
-            "skip zero mean compose",
-            "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the mean of all vectors for the"
-            " word, or compose its vector with a model trained with `lstm --subwords`.",
-            "skip",
-        ),
+        choice("oov", "skip zero mean compose", "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the"
+               " mean of all vectors for the word, or compose its vector with a model trained with `lstm --subwords`.",
+               "skip"),
         case_option,
-        integer(
-            "bootstrap",
-            1000,
-            "Number of bootstrap resamples for each 95% interval, and of permutations for each p-value; 0 disables"
-            " both.",
-            least=0,
-            most=10**7,
-        ),
-    )
+        integer("bootstrap", 1000, "Number of bootstrap resamples for each 95% interval, and of permutations for each"
+                " p-value; 0 disables both.", least=0, most=10**7),
+    )  # fmt: skip
 
 
 @command("eval-sim", "Evaluate word vectors on word-similarity sets.", reads="files")
@@ -151,7 +136,6 @@ def eval_sim(
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
@@ -161,9 +145,8 @@ def eval_sim(
         if oov != "skip":
             raise click.UsageError("--oov does not apply to files of runs")
         return similarity_answer(files, sets, case, bootstrap, seed, reading)
-    results, differences = evaluate(
-        files, lambda file: Vectors.read(file, **reading), sets, oov, case, bootstrap, seed, needed
-    )
+    read = lambda file: Vectors.read(file, **reading)
+    results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     lines = []
     for result in results:
@@ -180,13 +163,8 @@ def eval_sim(
 @command("compare", "Measure the similarity of two sets of word vectors.", reads="a b")
 @click.argument("a")
 @click.argument("b")
-@integer(
-    "words",
-    10_000,
-    "Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
-    least=2,
-    python_name="limit",
-)
+@integer("words", 10_000, "Maximum number of shared words whose pairs are ranked; a random sample if there are more.",
+         least=2, python_name="limit")  # fmt: skip
 @integer("top", 10, "Number of nearest neighbors per word.", also="k")
 @set_options("")
 @integer("seed", 1, "Random seed of sampling and resampling.", least=0, metavar=None)
@@ -219,7 +197,6 @@ def compare(
     """
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.models.composing import needed
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 

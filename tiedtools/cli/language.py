@@ -5,17 +5,9 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import (
-    Finite,
-    cache_options,
-    errors_option,
-    flag,
-    json_option,
-    option,
-    raw_options,
-    texts_argument,
-)
+from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.options import Finite, choice, file_option, flag, integer, json_option, option
+from tiedtools.cli.shared import cache_options, raw_options, split_options, texts_argument
 
 model_argument = click.argument("path", metavar="MODEL")
 
@@ -39,7 +31,15 @@ def load(path: str, **cache: Any) -> Any:
 @raw_options
 @json_option("Print one JSON object per line.")
 def predict(
-    path: str, text: str, top: int, carry: bool, field: str | None, tokenize: str | None, errors: str, **cache: Any
+    path: str,
+    text: str,
+    top: int,
+    carry: bool,
+    field: str | None,
+    tokenize: str | None,
+    phrases: str | None,
+    errors: str,
+    **cache: Any,
 ) -> Iterator[Answer]:
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
@@ -52,7 +52,8 @@ def predict(
     from tiedtools.text.raw import as_trained, prepared
 
     model, lexicon = load(path, **cache)
-    text = prepared(text, as_trained(model, tokenize), field, errors, unit="line", processes=1)
+    how = as_trained(model.settings, tokenize, phrases)
+    text = prepared(text, field=field, errors=errors, unit="line", processes=1, **how)
     start = state = model.start(1)
     for number, words in lines(text, errors):
         ids = lexicon.ids(lexicon.codes(words))
@@ -87,7 +88,7 @@ def generate(
     from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
-    prompt_words = splitter(as_trained(model, tell=False))(prompt) if prompt else []
+    prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
@@ -109,17 +110,15 @@ def generate(
 @flag("ids", "The first word of each line is an utterance ID.")
 @flag("independent", "With --ids, reset the model's state at the start of each utterance.")
 @integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
-@option(
-    "oov-logprob", type=Finite(-1000, 0), default=-5.0,
-    help="Log10 probability of each word outside the vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these"
-    " words: a line of unknown words would win.",
-)  # fmt: skip
+@option("oov-logprob", type=Finite(-1000, 0), default=-5.0, help="Log10 probability of each word outside the"
+        " vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these words: a line of unknown words would"
+        " win.")  # fmt: skip
 @cache_options
-@errors_option
+@split_options
 @json_option("Print one JSON object per line.")
 def nbest(
-    path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float, errors: str,
-    **cache: Any
+    path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float,
+    tokenize: str | None, phrases: str | None, errors: str, **cache: Any
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability of each line of FILE under MODEL, line end included, in order.
 
@@ -136,9 +135,10 @@ def nbest(
     import itertools
 
     from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.evaluation.lexicon import raw_lines
     from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
-    from tiedtools.evaluation.nbest import fate, rescore
+    from tiedtools.evaluation.perplexity import fate, rescore
+    from tiedtools.text.raw import as_trained, splitter
     from tiedtools.text.sources import shown
 
     if independent and not ids:
@@ -148,16 +148,18 @@ def nbest(
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
-        for path, (number, words) in ((text, line) for text in texts for line in lines(text, errors)):
-            if ids and not words:
+        for path, (number, line) in ((text, line) for text in texts for line in raw_lines(text, errors)):
+            utterance, line = [*line.split(None, 1), "", ""][:2] if ids else (None, line)
+            if utterance == "":
                 raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
-            utterance, words = (words[0], words[1:]) if ids else (None, words)
+            words = split(line)
             waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
             yield None if independent else utterance, words
 
     model, lexicon = load(path, **cache)
+    split = splitter(**as_trained(model.settings, tokenize, phrases))
     if pairs:
-        found = itertools.chain.from_iterable(read_pairs(text, errors) for text in texts)
+        found = itertools.chain.from_iterable(read_pairs(text, errors, split) for text in texts)
         results = compare(model, lexicon, found, batch, oov_logprob)
         yield Answer(table(COLUMNS, results), results)
         return
@@ -172,30 +174,17 @@ def nbest(
 @integer("debug", 0, "1: also print each sentence; 2: also print each word.", least=0, most=2, metavar=None)
 @flag("words", "Print a table of all words instead: surprisal, entropy of the prediction, and rank, tab-separated.")
 @choice("unit", "bits nats", "With --words, the unit of surprisal and entropy.", "bits")
-@option(
-    "separator",
-    default="@@",
-    metavar="MARK",
-    help="With --words, tokens that end in MARK continue in the next token, as written by `tiedtools segment`.",
-)
+@option("separator", default="@@", metavar="MARK", help="With --words, tokens that end in MARK continue in the next"
+        " token, as written by `tiedtools segment`.")  # fmt: skip
 @flag("independent", "Reset the model's state at the start of each line.")
-@integer(
-    "batch",
-    None,
-    "Batch size: split each text into N parallel streams, each from the initial state and an empty cache, which is"
-    " faster and changes the perplexity slightly; with --independent, number of lines per batch.  [default: 1; 64 with"
-    " --independent]",
-    most=4096,
-)
+@integer("batch", None, "Batch size: split each text into N parallel streams, each from the initial state and an empty"
+         " cache, which is faster and changes the perplexity slightly; with --independent, number of lines per batch. "
+         " [default: 1; 64 with --independent]", most=4096)  # fmt: skip
 @option("average", multiple=True, metavar="WORD", help="Also print WORD's mean probability over all predictions and its"
         " proportion of the tokens, tab-separated; repeatable.")  # fmt: skip
-@option(
-    "vocabulary",
-    metavar="FILE",
-    help="Vocabulary that replaces the model's: words, one per line, alone or as written by `tiedtools vocab`. Their"
-    " vectors are composed by a model trained with `lstm --subwords`, but not --reuse plain; words with unknown"
-    " subwords are left out.",
-)
+@file_option("vocabulary", "Vocabulary that replaces the model's: words, one per line, alone or as written by"
+             " `tiedtools vocab`. Their vectors are composed by a model trained with `lstm --subwords`, but not --reuse"
+             " plain; words with unknown subwords are left out.")  # fmt: skip
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @cache_options
 @raw_options
@@ -203,7 +192,7 @@ def nbest(
 def ppl(
     path: str, texts: list[str], debug: int, words: bool, unit: str, separator: str, independent: bool,
     batch: int | None, average: tuple[str, ...], vocabulary: str | None, repeats: bool, field: str | None,
-    tokenize: str | None, errors: str, **cache: Any
+    tokenize: str | None, phrases: str | None, errors: str, **cache: Any
 ) -> Iterator[Answer]:  # fmt: skip
     """Print the log10 probability and perplexity of each TEXT under MODEL, in the format of SRILM's `ngram -ppl`.
 
@@ -222,10 +211,9 @@ def ppl(
 
     from tiedtools.base.messages import in_digits, log
     from tiedtools.cli.report import LINE_EVERY
-    from tiedtools.evaluation.averages import REPEAT, mean_probabilities
+    from tiedtools.evaluation import perplexity
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.evaluation.perplexity import Totals, by_line, line_as_dict, line_as_text, score_text
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.models.composing import of_words
     from tiedtools.models.families import load_language_model
@@ -238,14 +226,14 @@ def ppl(
         raise click.UsageError(f"--batch {batch} splits lines: use {shown_with} with --independent or --batch 1")
     if words and (debug or average or repeats or len(texts) > 1):
         raise click.UsageError("--words prints one table: give one TEXT, without --debug, --average, and --repeats")
-    probed = [*average, *[REPEAT] * repeats]
+    probed = [*average, *[perplexity.REPEAT] * repeats]
     if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
     if probed and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     vocabulary_words = vocabulary and read_words(vocabulary)
     model = load_language_model(path)
-    inputs = prepared(texts, as_trained(model, tokenize), field, errors)
+    inputs = prepared(texts, field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
     if vocabulary_words:
         model = of_words(model, vocabulary_words, path)
     source = getattr(model.config, "cell", model.kind)
@@ -254,25 +242,26 @@ def ppl(
     if words:
         yield from word_table(surprisals(model, lexicon, inputs[0], errors, independent, batch, unit, separator), unit)
         return
-    all_texts = Totals(lexicon.unk)
+    all_texts = perplexity.Totals(lexicon.unk)
     for name, text in zip(texts, inputs):
-        totals = Totals(lexicon.unk)
+        totals = perplexity.Totals(lexicon.unk)
         started = reported = time.monotonic()
-        scored = score_text(model, lexicon, text, errors, independent, batch)
-        for k, piece in enumerate(by_line(scored) if debug else scored):
+        scored = perplexity.score_text(model, lexicon, text, errors, independent, batch)
+        for k, piece in enumerate(perplexity.by_line(scored) if debug else scored):
             totals.add(piece)
             if debug:
                 carried = k > 0 and not independent
-                line = line_as_text(piece, lexicon, source, carried, debug > 1)
-                yield Answer(line, line_as_dict(piece, k + 1, lexicon, debug > 1))
+                line = perplexity.line_as_text(piece, lexicon, source, carried, debug > 1)
+                yield Answer(line, perplexity.line_as_dict(piece, k + 1, lexicon, debug > 1))
             now = time.monotonic()
             if now - reported >= LINE_EVERY and totals.words:
                 reported, done = now, totals.words + totals.sentences
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
         yield Answer(f"file {name}: {totals.as_text()}", {"file": name, **totals.as_dict()})
-        for word, (mean, share) in mean_probabilities(model, lexicon, text, probed, errors).items() if probed else ():
-            answer = f"{'(repeated)' if word is REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
+        means = perplexity.mean_probabilities(model, lexicon, text, probed, errors) if probed else {}
+        for word, (mean, share) in means.items():
+            answer = f"{'(repeated)' if word is perplexity.REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
             yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})
         all_texts += totals
     if len(texts) > 1:

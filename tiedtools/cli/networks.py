@@ -1,76 +1,192 @@
-"""Presets, and options of optimizers and schedules, shared by the commands `lm`, `lstm`, and `nmt`."""
+"""`tiedtools lm`, `lstm`, and `nmt`: train language models with recurrent cells, and translation models."""
 
 from typing import Any
 
 import click
 
+from tiedtools.base import settings
 from tiedtools.base.messages import log
-from tiedtools.base.settings import settings_of
-from tiedtools.cli.options import option
+from tiedtools.base.settings import SIDES, LmContinuation, LmReading
+from tiedtools.cli import training
+from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.options import flag, text_option
+from tiedtools.cli.report import LmReport
+from tiedtools.cli.shared import LM_TEXT, OUTPUT, texts_argument
 from tiedtools.cli.spelling import as_options
-from tiedtools.network.config import Optimization
+from tiedtools.models.lm import presets
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.translation import config as translation
+from tiedtools.models.translation.config import BitextReading, TranslationConfig
+from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying
+from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.training.schedules import Training
 
-OPTIMIZATION = ["optimizer nonmono average_after lr clip", Optimization]
+PRESETS = {  # of each command; `lstm` has only the presets without another cell
+    "lm": presets.PRESETS,
+    "lstm": {name: preset for name, preset in presets.PRESETS.items() if "cell" not in preset[1]},
+    "nmt": translation.PRESETS,
+}
 
 
 def list_presets(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Option callback: validate the name of a preset, or print all presets and exit."""
     if value is None or value is False:
         return value
-    presets = presets_of(ctx)
+    known = PRESETS[str(ctx.command.name)]
     if parameter.name == "preset" and value != "help":
-        if value not in presets:
-            raise click.BadParameter(f"{value!r} is not one of {', '.join(presets)}.", ctx, parameter)
+        if value not in known:
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(known)}.", ctx, parameter)
         return value
-    for name, (source, values) in presets.items():
+    for name, (source, values) in known.items():
         click.echo(f"{name}\n    {source}\n    {as_options(values)}")
     ctx.exit()
 
 
-def presets_of(ctx: click.Context) -> dict[str, Any]:
-    """Return the presets of a command; `lstm` has only the presets without another cell."""
-    if ctx.command.name == "nmt":
-        from tiedtools.models.translation.config import PRESETS
-
-        return PRESETS
-    from tiedtools.models.lm.presets import PRESETS
-
-    return {name: preset for name, preset in PRESETS.items() if ctx.command.name != "lstm" or "cell" not in preset[1]}
-
-
 def complete_preset(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the preset names that start with `incomplete`, for shell completion."""
-    return [name for name in presets_of(ctx) if name.startswith(incomplete)]
+    return [name for name in PRESETS[str(ctx.command.name)] if name.startswith(incomplete)]
 
 
+# Settings of `lm` only, of the continuation of a model, and of the optimizers of all three commands.
+CELL, CONTINUED = "cell depth transform_bias", "init_from grow freeze"
+OPTIMIZATION = ["optimizer nonmono average_after lr clip", Optimization]
+LISTED: dict[str, Any] = dict(callback=list_presets, is_eager=True)
 PRESET = [
     "preset",
-    option(
-        "list-presets",
-        is_flag=True,
-        callback=list_presets,
-        is_eager=True,
-        expose_value=False,
-        show_default=False,
-        help="List the presets with their settings and exit.",
-    ),
+    flag("list-presets", "List the presets with their settings and exit.", expose_value=False, **LISTED),
 ]
-CHANGED = dict(
-    preset=dict(callback=list_presets, is_eager=True, shell_complete=complete_preset),
-    size=dict(also="emb"),
+CHANGED = dict(preset=dict(shell_complete=complete_preset, **LISTED), size=dict(also="emb"))
+
+LM_LAYOUT = {
+    "Text": LM_TEXT,
+    "Model": [CELL, *PRESET, "size hidden layers layer_widths", Tying, "output_bias", LstmConfig],
+    "Subwords": [Composition],
+    "Dropout": ["dropout", Dropout],
+    "Loss": ["augment augment_share tau detach unit_embeddings projection", Loss],
+    "Optimization": OPTIMIZATION,
+    "Training": [Training, "batch steps random_steps eval_batch", Computation],
+    "Continued training": [CONTINUED],
+    "Output": OUTPUT,
+}
+LM_CHANGED = CHANGED | dict(
+    dropout=dict(default=DROPOUT), lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]")
 )
+LM_KINDS = LstmConfig, Training, Shorthands, LmReading, LmContinuation
+
+NMT_LAYOUT = {
+    "Text": [
+        text_option("source", "Training text, one sentence per line; repeatable.", multiple=True, required=True),
+        text_option("target", "Its translation, line by line; repeatable.", multiple=True, required=True),
+        text_option("valid-source", "Validation text for model selection and learning-rate decay; repeatable.",
+                    multiple=True),
+        text_option("valid-target", "Its translation; repeatable.", multiple=True),
+        "errors tokenize phrases field target_field",
+    ],
+    "Vocabulary": [BitextReading],
+    "Model": [*PRESET, TranslationConfig],
+    "Dropout": ["dropout drop_emb drop_annotation drop_out"],
+    "Optimization": OPTIMIZATION,
+    "Training": [Training, "batch max_length eval_batch bleu", Computation],
+    "Output": OUTPUT,
+}  # fmt: skip
+NMT_CHANGED = CHANGED | dict(
+    dropout=dict(help="Dropout probability at all sites; the --drop options set it for one site."),
+    lr=dict(help="Initial learning rate.  [default for adadelta and others: 1]"),
+    eval_batch=dict(help="Batch size in sentence pairs in validation."),
+    write=dict(choices=("source", *SIDES), help="Vectors to write: of the source words; of the target words, the"
+               " decoder's input, its output, their sum, or their concatenation."),
+)  # fmt: skip
+NMT_DEFAULTS = translation.DEFAULTS | {f"drop_{site}": DROPOUT for site in translation.SITES["standard"]}
+NMT_KINDS = TranslationConfig, Training, Shorthands, BitextReading
+
+
+@click.command("lm", cls=SectionedCommand, short_help="Train a language model: LSTM, GRU, or RHN.")
+@texts_argument
+@sections(LM_LAYOUT, *LM_KINDS, **LM_CHANGED)
+@click.pass_context
+def lm(ctx: click.Context, **options: Any) -> None:
+    """Train a recurrent language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
+
+    `tiedtools lstm` is `tiedtools lm --cell lstm`: see there for texts, outputs, and resuming. Models of all cells are
+    saved, loaded, and scored alike.
+    """
+    train_lm(ctx, **options)
+
+
+@click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
+@texts_argument
+@sections(LM_LAYOUT, *LM_KINDS, omit=CELL, **LM_CHANGED)
+@click.pass_context
+def lstm(ctx: click.Context, **options: Any) -> None:
+    """Train an LSTM language model on TEXT, with separate, tied, or tied+L embeddings, or composed from subwords.
+
+    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
+    or no argument reads standard input. Validation and test perplexity are reported on stderr.
+
+    The model's word vectors are written to --output. Save the model itself with --save-model.
+
+    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
+    the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
+    byte-identical to that of an uninterrupted run.
+    """
+    train_lm(ctx, **options)
+
+
+def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
+    """Train the model that the options of `lm` or `lstm` describe."""
+    from tiedtools.api.language import LanguageModel
+
+    training.begin(ctx)
+    model, explicit = LanguageModel(str(ctx.command.name)), training.settings_of(ctx)
+    continued = {name: explicit.pop(name) for name in CONTINUED.split() if name in explicit}
+    model.settings = explicit  # checked by `trainer`, since a model to continue from has defaults
+    texts, files = training.texts_for(ctx), training.files_of(ctx)
+    trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
+    log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
+    training.warn_idle(ctx, idle_in_lm(trainer.config, trainer.schedule))
+    training.train(ctx, trainer, LmReport(debug))
+
+
+@click.command("nmt", cls=SectionedCommand, short_help="Train a translation model.")
+@sections(NMT_LAYOUT, *NMT_KINDS, omit="save_vocab", defaults=NMT_DEFAULTS, **NMT_CHANGED)
+@click.pass_context
+def nmt(
+    ctx: click.Context, debug: int, source: tuple[str, ...], target: tuple[str, ...], valid_source: tuple[str, ...],
+    valid_target: tuple[str, ...], no_memory_check: bool, **options: Any
+) -> None:  # fmt: skip
+    """Train an attention model that translates --source into --target, with untied or tied embeddings.
+
+    Line N of one text translates line N of the other; words are separated by whitespace. Texts may be compressed (.gz
+    .bz2 .xz .zst). Validation perplexity and BLEU are reported on stderr. The model's word vectors are written to
+    --output. Save the model itself with --save-model, and translate with `tiedtools translate`.
+
+    Ctrl-C, --checkpoint, and --resume are as in `tiedtools lstm`. BPE and BLEU require subword-nmt and sacrebleu:
+    pip install "tiedtools[nmt]".
+    """
+    from tiedtools.api.translation import Translator
+
+    training.begin(ctx)
+    model = Translator(**training.settings_of(ctx))
+    config, schedule, _ = model.configured
+    log_preset(ctx, *model.configured)
+    without_valid = {} if valid_source else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
+    training.warn_idle(ctx, idle(config, schedule) | without_valid)
+    valid: dict[str, Any] = dict(valid_source=list(valid_source) or None, valid_target=list(valid_target) or None)
+    texts = dict(valid, no_memory_check=no_memory_check)
+    trainer = model.trainer(list(source), list(target), **texts, **training.files_of(ctx))
+    training.train(ctx, trainer, LmReport(debug))
 
 
 def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str, Any]) -> None:
     """Log the settings of the preset, if there is one, and its settings that explicit options changed."""
     if name := ctx.params["preset"]:
-        values, settings = presets_of(ctx)[name][1], settings_of(config, schedule) | reading
-        changed = {name: settings[name] for name, value in values.items() if settings[name] != value}
+        values, actual = PRESETS[str(ctx.command.name)][name][1], settings.settings_of(config, schedule) | reading
+        changed = {name: actual[name] for name, value in values.items() if actual[name] != value}
         unchanged = {name: value for name, value in values.items() if name not in changed}
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
-def idle_training(config: Any, schedule: Any) -> dict[str, str]:
+def idle(config: Any, schedule: Any) -> dict[str, str]:
     """Return the optimization and training options without effect, a dict: name -> reason."""
     used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
     names = {name for settings in used.values() for name in settings}
@@ -80,3 +196,17 @@ def idle_training(config: Any, schedule: Any) -> dict[str, str]:
     if config.optimizer != "nt-asgd":
         reasons |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
     return reasons
+
+
+def idle_in_lm(config: Any, schedule: Any) -> dict[str, str]:
+    """Return the options of `lm` and `lstm` without effect, a dict: name -> reason."""
+    linear = config.tying == "linear" or config.projection
+    reasons = {
+        "without --augment": () if config.augment or config.augment_share else ("tau", "detach"),
+        "with --dropout-kind standard": ("mask_sharing",) if config.dropout_kind == "standard" else (),
+        "with --init-by-width": ("init_lstm",) if config.init_by_width and not linear else (),
+        "with morphs": ("language", "filters") if config.subwords == "morphs" else (),
+        "with chars": ("language",) if config.subwords == "chars" else (),
+        "with syllables": ("filters",) if config.subwords == "syllables" else (),
+    }
+    return {name: reason for reason, names in reasons.items() for name in names} | idle(config, schedule)

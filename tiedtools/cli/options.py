@@ -9,11 +9,8 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import SIDES, LmReading, Reading
+from tiedtools.base.settings import SIDES
 from tiedtools.cli.spelling import SHORTCUTS, spelled
-from tiedtools.network.config import Computation
-from tiedtools.runs.settings import Files
-from tiedtools.vectors.formats import FORMATS
 
 Decorator = Callable[[Any], Any]  # of a command or another decorator
 
@@ -63,17 +60,37 @@ def option_names(ctx: click.Context) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
-def precision_option(help: str, default: str = "float32") -> Decorator:
-    return option("precision", type=click.Choice(["float32", "bfloat16"]), default=default, help=help)
-
-
-def flag(name: str, help: str) -> Decorator:
-    return option(name, is_flag=True, help=help, show_default=False)
+def flag(name: str, help: str, **attributes: Any) -> Decorator:
+    """Return an option without a value."""
+    return option(name, is_flag=True, help=help, show_default=False, **attributes)
 
 
 def json_option(help: str) -> Decorator:
     """Return the `--json` flag; its parameter is `as_json`."""
-    return option("json", "as_json", is_flag=True, help=help, show_default=False)
+    return flag("json", help, python_name="as_json")
+
+
+def file_option(name: str, help: str, metavar: str = "FILE", **attributes: Any) -> Decorator:
+    """Return an option for the path of a file."""
+    return option(name, metavar=metavar, help=help, **attributes)
+
+
+def text_option(name: str, help: str, **attributes: Any) -> Decorator:
+    """Return an option for the path of a text."""
+    return file_option(name, help, "TEXT", **attributes)
+
+
+def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
+    """Return an option for one of `choices`, words separated by spaces."""
+    return option(name, type=click.Choice(choices.split()), default=default, help=help)
+
+
+def integer(
+    name: str, default: Any, help: str, least: int = 1, most: int | None = None, metavar: str | None = "N",
+    **attributes: Any
+) -> Decorator:  # fmt: skip
+    """Return an option for an integer in the range `least` to `most`."""
+    return option(name, type=click.IntRange(least, most), default=default, metavar=metavar, help=help, **attributes)
 
 
 class Finite(click.FloatRange):
@@ -156,144 +173,3 @@ def declared(kind: Any) -> list[str]:
 
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
 OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
-(errors_option,) = options_of(Reading, "errors")
-field_option, tokenize_option = options_of(
-    Reading,
-    "field",
-    "tokenize",
-    tokenize=dict(
-        help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already.  [default: as the"
-        " training text of MODEL]"
-    ),
-)
-raw_options = together(field_option, tokenize_option, errors_option)  # for texts that a trained model reads
-(seed_option,) = options_of(Computation, "seed")
-output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
-
-VECTOR_FORMATS = click.Choice(list(FORMATS))
-format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
-skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
-reading_options = together(format_option, errors_option, skip_bad_option)
-
-# Options of the commands that evaluate vectors on test sets.
-data_option = option(
-    "data",
-    type=click.Path(exists=True, file_okay=False),
-    help="Folder with named data sets, searched before $TIEDTOOLS_DATA and the downloads.",
-)
-case_option = option(
-    "case",
-    type=click.Choice(["as-is", "lower", "fallback"]),
-    default="fallback",
-    help="Look up words as written, lowercased, or as written with a lowercase fallback.",
-)
-
-
-def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Option callback: require --cache, which is parsed first."""
-    source = ctx.get_parameter_source(parameter.name)
-    if source is click.core.ParameterSource.COMMANDLINE and not ctx.params.get("cache"):
-        raise click.UsageError(f"{parameter.opts[0]} requires --cache N")
-    return value
-
-
-# A continuous cache, for the commands that score with a language model; defaults as in evaluation/neuralcache.py.
-cache_options = together(
-    option(
-        "cache",
-        type=click.IntRange(0),
-        default=0,
-        is_eager=True,
-        metavar="N",
-        help="Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no cache.",
-    ),
-    option(
-        "cache-theta",
-        type=Finite(0, 1000),
-        default=1.0,
-        callback=with_cache,
-        help="With --cache, factor of the scores of the cache: the greater, the more similar the contexts it repeats.",
-    ),
-    option(
-        "cache-lambda",
-        type=Finite(0, 1, min_open=True, max_open=True),
-        default=0.1,
-        callback=with_cache,
-        help="With --cache, weight of the cache's probabilities. Tune both on a validation text.",
-    ),
-)
-
-texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
-# Training text and vocabulary selection.
-TEXT_OPTIONS = [
-    option("train", multiple=True, metavar="TEXT", help="Additional text, same as the TEXT argument; repeatable."),
-    *options_of(Reading),
-]
-read_vocab_option = option(
-    "read-vocab", metavar="FILE", help="Read the vocabulary from FILE instead of counting words in TEXT."
-)
-LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
-    option(
-        "train", multiple=True, metavar="TEXT", help="Additional training text, same as the TEXT argument; repeatable."
-    ),
-    option(
-        "valid",
-        metavar="TEXT",
-        help="Validation text for model selection and learning-rate decay.  [default: see --valid-share]",
-    ),
-    option("test", metavar="TEXT", help="Test text; its perplexity is reported after training."),
-    "valid_share min_count max_vocab",
-    LmReading,
-    read_vocab_option,
-    "save_vocab errors tokenize field",
-]
-debug_option = option(
-    "debug", type=click.IntRange(0), default=2, help="Verbosity. 0: quiet; 1: one line per epoch; 2: progress."
-)
-RUN_FILES = [Files, flag("no-memory-check", "Train even if memory looks insufficient.")]
-OUTPUT = ["output write binary", *RUN_FILES, debug_option]
-
-
-class SectionedCommand(click.Command):
-    """A command whose help groups its options under the section titles set by `sections`."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = {}
-        for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option):
-                record = parameter.get_help_record(ctx)
-                titles.setdefault(getattr(parameter, "section", "Help"), []).append(record)
-        for title, records in titles.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-def sections(layout: Any, *kinds: Any, omit: Any = "", defaults: Any = None, **changed: Any) -> Decorator:
-    """Return a decorator that adds options grouped by section.
-
-    layout   title -> list of option decorators, strings of setting names separated by spaces, and dataclasses, which
-             stand for all settings that they declare and that no string names
-    kinds    dataclasses that have the named settings
-    omit     names of settings without an option
-    defaults, changed  as for `options_of`
-    """
-    named = {name for parts in layout.values() for part in parts if isinstance(part, str) for name in part.split()}
-    named |= {*omit.split()}
-    owners = {field.name: kind for kind in (Files, *kinds) for field in dataclasses.fields(kind)}
-    changed = {**OF_FILES, **changed}
-
-    def options(part: Any) -> list[Any]:
-        names = part.split() if isinstance(part, str) else declared(part) if isinstance(part, type) else None
-        if names is None:
-            return [part]
-        names = [name for name in names if name not in (omit.split() if isinstance(part, str) else named)]
-        return [add for name in names for add in options_of(owners[name], name, defaults=defaults, **changed)]
-
-    def decorate(function: Any) -> Any:
-        for title, parts in reversed(layout.items()):
-            for add in reversed([option for part in parts for option in options(part)]):
-                function = add(function)
-                function.__click_params__[-1].section = title
-        return function
-
-    return decorate

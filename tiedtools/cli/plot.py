@@ -1,4 +1,4 @@
-"""`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention."""
+"""`tiedtools plot`: plot training runs, speeds, words, word similarity, gates, and attention; and `explore`."""
 
 import functools
 from collections.abc import Callable
@@ -6,11 +6,15 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, case_option, data_option, option, reading_options
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import Decorator, choice, integer, option
+from tiedtools.cli.shared import case_option, data_option, reading_options
+from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 
 output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
+METHODS = "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn)."
+seed_of_map = integer("seed", 1, "Random seed of t-SNE and UMAP.", least=0, most=2**32 - 1, metavar=None)
 
 
 @click.group(short_help="Plot training runs, speeds, words, word similarity, gates, and attention.")
@@ -40,12 +44,8 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 @plot_command("curves", "Plot the learning curves of training runs.", reads="logs")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @output_option
-@option(
-    "y",
-    multiple=True,
-    type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
-    help="Metric to plot; repeatable.  [default: the first of these that all logs contain]",
-)
+@option("y", multiple=True, type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
+        help="Metric to plot; repeatable.  [default: the first of these that all logs contain]")  # fmt: skip
 @choice("x", "epoch seconds", "Horizontal axis.", "epoch")
 def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
@@ -101,8 +101,8 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
 @output_option
 @integer("top", 0, "Also plot the N nearest neighbors of each WORD.", least=0, also="k")
 @integer("first", 100, "Without WORD, plot the first N words.", least=3)
-@choice("method", "pca tsne", "Projection: principal components, or t-SNE (requires scikit-learn).", "pca")
-@integer("seed", 1, "Random seed of t-SNE.", least=0, most=2**32 - 1, metavar=None)
+@choice("method", "pca tsne umap", METHODS, "pca")
+@seed_of_map
 @reading_options
 def words(
     pictures: Any, axes: Any, path: str, words: tuple[str, ...], top: int, first: int, method: str, seed: int,
@@ -113,7 +113,7 @@ def words(
     Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
     length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
     """
-    from tiedtools.evaluation.components import word_map
+    from tiedtools.evaluation.comparison import word_map
     from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
@@ -125,21 +125,15 @@ def words(
     plotted = dict.fromkeys(known if words else vectors.words[:first])
     if top:
         plotted |= dict.fromkeys(word for nearest in neighbors(Candidates(vectors), known, top) for word, _ in nearest)
-    points, axis_names = word_map(vectors, [vectors.index[word] for word in plotted], method, seed)
+    points, axis_names = word_map(vectors.matrix[[vectors.index[word] for word in plotted]], method, seed)
     pictures.words(axes, points, list(plotted), range(len(known)) if top else (), axis_names)
     return Answer(status=int(bool(unknown)))
 
 
 @plot_command("similarity", "Plot cosine similarity against human scores.")
 @click.argument("path", metavar="VECTORS")
-@option(
-    "set",
-    "name",
-    required=True,
-    metavar="NAME|PATH",
-    help="simlex, men, rw, verb143, mturk771, simverb, ws353-sim, ws353-rel, mturk287, or a file of `word word score`"
-    " lines.",
-)
+@option("set", "name", required=True, metavar="NAME|PATH", help="simlex, men, rw, verb143, mturk771, simverb,"
+        " ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.")  # fmt: skip
 @output_option
 @data_option
 @case_option
@@ -154,7 +148,6 @@ def similarity(
     `tiedtools eval-sim`.
     """
     from tiedtools.evaluation import similarity
-    from tiedtools.text.datasets import locate
     from tiedtools.vectors.vectors import Vectors
 
     ((name, path),) = locate([name], data).items()
@@ -199,3 +192,28 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     from tiedtools.evaluation.logs import read_attention
 
     pictures.attention(axes, *read_attention(path, line))
+
+
+@command("explore", "Write a page of word vectors to look at.", reads="path", writes="target")
+@click.argument("path", metavar="VECTORS")
+@option("output", "target", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
+@choice("projection", "pca tsne umap", METHODS, "pca")
+@integer("first", None, "Show the N most frequent words.  [default: 20000; 5000 of several runs]", least=3)
+@integer("top", 10, "Number of nearest neighbors.", most=1000, also="k")
+@integer("min-count", None, "Leave out words that occur less often than this.  [default: as in `nn`]", least=0)
+@seed_of_map
+@reading_options
+def explore(path: str, target: str, **options: Any) -> None:
+    """Write a page with a map of words; search or click a word to see its nearest neighbors.
+
+    VECTORS is anything that `nn` reads, such as a vector file, a model, MODEL:out, or a file of runs (.runs), or a
+    folder from `w2v --slices`. The page is one HTML file that needs no server and no network. The larger a point, the
+    more frequent is its word; if counts are unknown, the first words of the file count as the most frequent.
+
+    For several runs, each neighbor has the 95% interval of its cosine and the share of the runs that list it among the
+    --top nearest; neighbors that few runs list are faded. For slices, the page shows the path of a word on the map, and
+    its neighbors in each slice. Requires Plotly: pip install "tiedtools[explore]".
+    """
+    from tiedtools.api.explore import explore
+
+    explore(path, target, **options)

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import Decorator, flag, json_option, option, reading_options, together
+from tiedtools.base.errors import printable
+from tiedtools.base.messages import log
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import Decorator, choice, file_option, flag, integer, json_option, option, together
+from tiedtools.cli.shared import reading_options
 from tiedtools.cli.uncertainty import run_answers
 
 if TYPE_CHECKING:
@@ -46,16 +49,11 @@ def query_command(name: str, short_help: str, words: str) -> Decorator:
 
 
 @query_command("nn", "Find the nearest neighbors of words by cosine similarity.", "[WORD]...")
-@integer(
-    "min-count",
-    None,
-    "Leave out answers that occur less often than this in the training text; 0 includes all. Counts are known for"
-    " model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4 per million words of a"
-    " text below 25 million; 0 with --restrict or without counts]",
-    least=0,
-)
+@integer("min-count", None, "Leave out answers that occur less often than this in the training text; 0 includes all."
+         " Counts are known for model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4"
+         " per million words of a text below 25 million; 0 with --restrict or without counts]", least=0)  # fmt: skip
 @flag("counts", "Also print how often each answer occurs in the training text.")
-@option("vocab", metavar="FILE", help="Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
+@file_option("vocab", "Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
 def nn(
     top: int, min_count: int | None, counts: bool, vocab: str | None, restrict: int | None, **options: Any
 ) -> Iterator[Answer]:
@@ -75,7 +73,6 @@ def nn(
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.base.messages import log
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
 
@@ -86,17 +83,14 @@ def nn(
         if known is None:
             if counts or min_count:
                 option = "--counts" if counts else "--min-count"
-                raise click.UsageError(
-                    f"{option}: no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
-                )
+                problem = f"no word counts for {path}, which is no model and has no manifest"
+                raise click.UsageError(f"{option}: {problem}; give --vocab FILE")
             return restrict, None, 0
         least = 0 if all_counts else min_count or default_min_count(known)
         rare = int((known < least).sum())
         if min_count is None and rare:
-            log.info(
-                f"{path}: leaving out {rare:,} of {len(known):,} words, which occur less than {least} times;"
-                " --min-count 0 includes them"
-            )
+            left_out = f"{rare:,} of {len(known):,} words, which occur less than {least} times"
+            log.info(f"{path}: leaving out {left_out}; --min-count 0 includes them")
         return min(frequent(known, least), restrict or len(known)), known, least
 
     def near(candidates: "Candidates", questions: list[tuple[str, ...]]) -> list[Any]:
@@ -121,7 +115,7 @@ def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
     1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
-    from tiedtools.vectors.analogies import analogies
+    from tiedtools.vectors.neighbors import analogies
 
     solve = functools.partial(analogies, top=top, method=method)
     return answers(3, "analogies", solve, lambda word, _: [(word, 1)], top=top, method=method, **options)
@@ -141,8 +135,6 @@ def answers(
     limit     function (path, words) -> the arguments of Candidates besides the vectors; None: only `restrict`
     counts    whether to print the counts of the answers
     """
-    from tiedtools.base.errors import printable
-    from tiedtools.base.messages import log
     from tiedtools.models.composing import composer
     from tiedtools.vectors.neighbors import Candidates, spellings
     from tiedtools.vectors.runs import is_runs
@@ -183,9 +175,8 @@ def answers(
                 unknown = [word for word in unknown if word not in candidates.index]
             results.append(answer(candidates, questions))
             if counts:
-                results[-1] = [
-                    nearest and [(*pair, candidates.count(pair[0])) for pair in nearest] for nearest in results[-1]
-                ]
+                counted = lambda nearest: nearest and [(*pair, candidates.count(pair[0])) for pair in nearest]
+                results[-1] = [*map(counted, results[-1])]
             suggested = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
             complaints += [f"{path}: no vector for {word!r}{suggested.get(word, '')}" for word in unknown]
             answers_of = {" ".join(q): nearest for q, nearest in zip(questions, results[-1]) if nearest is not None}

@@ -83,7 +83,8 @@ class Report(Bar):
         if self.bar is None and self.verbosity > 1 and time.monotonic() >= self.line_due and done > self.begun:
             self.line_due = time.monotonic() + LINE_EVERY
             rate = (done - self.begun) / (time.monotonic() - self.started)
-            parts = [f"{done / self.total:6.1%}{self.span}", f"{in_thousands(rate)} words/s", *self.figures(loss, lr)]
+            speed = f"{rate / 1e3:,.0f}k" if rate >= 1e5 else f"{rate:,.0f}"
+            parts = [f"{done / self.total:6.1%}{self.span}", f"{speed} words/s", *self.figures(loss, lr)]
             log.info("  ".join([*parts, f"ETA {clock((self.total - done) / rate)}"]))
 
     def epoch(self, **figures: Any) -> None:
@@ -131,11 +132,6 @@ class RnnlmReport(LmReport):
         train = f"Iter: {epoch - 1:3d}\tAlpha: {lr:f}\t   TRAIN entropy: {in_digits(math.log2(train_ppl), '.4f')}    "
         valid = "" if valid_ppl is None else f"VALID entropy: {in_digits(math.log2(valid_ppl), '.4f')}"
         return f"{train}Words/sec: {words_per_s:.1f}   {valid}"
-
-
-def in_thousands(rate: float) -> str:
-    """Format a rate; from 100,000 on in thousands, as `123k`."""
-    return f"{rate / 1e3:,.0f}k" if rate >= 1e5 else f"{rate:,.0f}"
 
 
 def clock(seconds: float) -> str:

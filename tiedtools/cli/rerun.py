@@ -8,9 +8,13 @@ from typing import Any
 import click
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.cli.command import command
 from tiedtools.cli.options import option
+from tiedtools.files import manifest as manifests
 from tiedtools.files.families import FAMILIES
+from tiedtools.files.output import STDOUT, is_file
+from tiedtools.text.sources import open_source
 
 COMMANDS = {command: family for family in FAMILIES.values() for command in family.warm_up}
 
@@ -29,38 +33,27 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     Runs with one thread or --deterministic, and all runs of `lm`, `lstm`, and `nmt`, must reproduce the same bytes;
     otherwise the exit status is 1.
     """
-    from tiedtools.base.messages import log
-    from tiedtools.files import manifest as manifests
-    from tiedtools.files.output import STDOUT, is_file
-    from tiedtools.text.sources import open_source
-
     with open_source(path) as file:
         recorded = manifests.loads(file.read(), path)
     name, *argv = recorded["argv"] or [""]
     if name not in COMMANDS:
         raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(sorted(COMMANDS))} run; give one")
     if origin := recorded.get("origin"):
-        raise TiedtoolsError(
-            f"{path}: the run resumed from an earlier model in {origin['path']}; restore that model"
-            f" (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
-        )
+        remedy = f"restore that model (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
+        raise TiedtoolsError(f"{path}: the run resumed from an earlier model in {origin['path']}; {remedy}")
     if recorded.get("ranks", 1) > 1:
         raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
     differences = changed_environment(recorded, manifests.environment())
     if recorded.get("stopped"):
-        log.warning(
-            f"{path}: the recorded run was interrupted ({recorded['stopped']}); this run completes, so outputs differ"
-        )
+        what = f"the recorded run was interrupted ({recorded['stopped']})"
+        log.warning(f"{path}: {what}; this run completes, so outputs differ")
 
     default_folder = path.removesuffix(".json").removesuffix(".run") + ".rerun"
     folder = os.path.abspath(default_folder if folder is None else folder)
     directory = recorded["directory"] if directory is None else directory
     paths = {option: recorded["options"].get(option) for option in manifests.OUTPUTS}
-    redirected = {
-        option: file
-        for option, file in paths.items()
-        if file not in (None, *STDOUT) and is_file(os.path.join(directory, file))
-    }
+    in_folder = lambda file: file not in (None, *STDOUT) and is_file(os.path.join(directory, file))
+    redirected = {option: file for option, file in paths.items() if in_folder(file)}
     names = [os.path.basename(file) for file in redirected.values()]
     files = {option: file if names.count(file) == 1 else f"{option}-{file}" for option, file in zip(redirected, names)}
     targets = {option: os.path.join(folder, file) for option, file in files.items()}
@@ -100,8 +93,6 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
 
 def changed_environment(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Describe changes of the environment in a list; log a warning if the tiedtools version changed."""
-    from tiedtools.base.messages import log
-
     old = {"tiedtools": recorded["tiedtools"], **recorded["environment"]}
     changes = [f"{name} was {old[name]}, is {now[name]}" for name in now if name in old and old[name] != now[name]]
     if old["tiedtools"] != now["tiedtools"]:
@@ -111,15 +102,13 @@ def changed_environment(recorded: dict[str, Any], now: dict[str, Any]) -> list[s
 
 def compare(recorded: dict[str, Any], now: dict[str, Any]) -> tuple[bool, list[str]]:
     """Compare outputs and metrics with the recorded ones; return (whether all bytes are equal, report lines)."""
-    from tiedtools.files.manifest import FIGURES
-
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
     matches, lines = [], []
     for output in now["outputs"]:
         if "sha256" in output and before.get(output["option"]):
             matches.append(before[output["option"]] == output["sha256"])
             lines.append(f"{'same' if matches[-1] else 'different'} bytes: {output['path']}")
-    for name in FIGURES:
+    for name in manifests.FIGURES:
         if recorded.get(name) is not None and now.get(name) is not None:
             lines.append(f"{name.replace('_', ' ')} {now[name]:.6g}, recorded {recorded[name]:.6g}")
     return all(matches), lines
@@ -132,9 +121,8 @@ def in_directory(path: str) -> Iterator[None]:
     try:
         os.chdir(path)
     except OSError as error:
-        raise TiedtoolsError(
-            f"{path}: cannot change to this directory: {error.strerror}; choose another --directory"
-        ) from None
+        problem = f"cannot change to this directory: {error.strerror}"
+        raise TiedtoolsError(f"{path}: {problem}; choose another --directory") from None
     try:
         yield
     finally:

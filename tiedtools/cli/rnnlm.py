@@ -1,5 +1,6 @@
 """`tiedtools rnnlm`: train and test Mikolov's RNN language model."""
 
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -7,19 +8,11 @@ import click
 
 from tiedtools.base.messages import log
 from tiedtools.base.settings import LmReading
-from tiedtools.cli.options import (
-    LM_TEXT,
-    RUN_FILES,
-    Finite,
-    SectionedCommand,
-    explicit,
-    flag,
-    option,
-    option_names,
-    sections,
-    texts_argument,
-)
+from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.options import Finite, explicit, file_option, flag, integer, option, option_names
 from tiedtools.cli.report import LmReport, RnnlmReport
+from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
+from tiedtools.cli.spelling import as_option
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.runs.settings import Files
@@ -37,59 +30,34 @@ LAYOUT = {
     ],
     "Testing, with -rnnlm": [
         flag("nbest", "Rescore the n-best lists in --test, one `utterance words ...` per line; - is standard input."),
-        option(
-            "dynamic",
-            type=Finite(0),
-            default=0.0,
-            metavar="LR",
-            help="Learning rate of dynamic evaluation: train on each word of --test after predicting it; 0 disables.",
-        ),
-        option(
-            "lm-prob",
-            metavar="FILE",
-            help="Interpolate with another model's probabilities of --test, one per line in FILE.",
-        ),
+        option("dynamic", type=Finite(0), default=0.0, metavar="LR", help="Learning rate of dynamic evaluation: train"
+               " on each word of --test after predicting it; 0 disables."),
+        file_option("lm-prob", "Interpolate with another model's probabilities of --test, one per line in FILE."),
         option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Interpolation weight of this model."),
-        option("gen", type=click.IntRange(0), default=0, metavar="N", help="Print N words sampled from the model."),
+        integer("gen", 0, "Print N words sampled from the model.", least=0),
     ],
     "Output": [
-        option(
-            "rnnlm",
-            metavar="FILE",
-            help="Model file, written after each epoch; if it exists, training resumes from it.",
-        ),
-        option(
-            "anti-kasparek",
-            type=click.IntRange(0),
-            default=0,
-            metavar="N",
-            help="Also write the model file after every N words, N at least 10000; 0 disables.",
-        ),
+        file_option("rnnlm", "Model file, written after each epoch; if it exists, training resumes from it."),
+        integer("anti-kasparek", 0, "Also write the model file after every N words, N at least 10000; 0 disables.",
+                least=0),
         "binary output write",
         *RUN_FILES,
-        option(
-            "debug",
-            type=click.IntRange(0),
-            default=1,
-            help="Verbosity. 0: quiet, except for rnnlm's line per epoch; 1: one line per epoch; 2: progress, and each"
-            " word in testing.",
-        ),
+        integer("debug", 1, "Verbosity. 0: quiet, except for rnnlm's line per epoch; 1: one line per epoch; 2:"
+                " progress, and each word in testing.", least=0, metavar=None),
     ],
-}
+}  # fmt: skip
 CHANGED = dict(
     hidden=dict(also="size"),
     classes=dict(name="class", also="classes"),
     direct=dict(type=Finite(0, MILLIONS), default=0.0),
     lr=dict(also="alpha"),
     cutoff=dict(name="gradient-cutoff", also="cutoff"),
-    min_improvement=dict(
-        help="Minimum ratio of validation log probabilities between epochs. The first epoch below it starts halving the"
-        " learning rate; the second ends training."
-    ),
+    min_improvement=dict(help="Minimum ratio of validation log probabilities between epochs. The first epoch below it"
+                         " starts halving the learning rate; the second ends training."),
     epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs."),
     seed=dict(also="rand-seed"),
     binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),
-)
+)  # fmt: skip
 
 
 class RnnlmCommand(SectionedCommand):
@@ -120,15 +88,13 @@ def command(ctx: click.Context, **options: Any) -> None:
     the same command with --resume to continue from the last checkpoint. With --threads 1, a resumed run writes the
     same bytes as an uninterrupted one.
     """
-    import pathlib
-
     texts, path = [*options["texts"], *options["train"]], options["rnnlm"]
     as_rnnlm = path is not None and "output" not in explicit(ctx)
     testing = [name for name in ("nbest", "dynamic", "lm_prob", "gen") if options[name]]
     if testing and not as_rnnlm:
-        raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --rnnlm FILE, without --output")
+        raise click.UsageError(f"{as_option(testing[0])} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
-        raise click.UsageError(f"--{testing[0].replace('_', '-')} needs --test TEXT")
+        raise click.UsageError(f"{as_option(testing[0])} needs --test TEXT")
     if options["one_iter"] and "epochs" in explicit(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
@@ -144,7 +110,7 @@ def command(ctx: click.Context, **options: Any) -> None:
 
         for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
             if options[name]:
-                raise click.UsageError(f"--{name.replace('_', '-')} needs a TEXT; without one, nothing is trained")
+                raise click.UsageError(f"{as_option(name)} needs a TEXT; without one, nothing is trained")
         model = load_rnnlm(path)
     if as_rnnlm:
         test_model(model, print_text, **options)
@@ -173,7 +139,12 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     config, schedule, reading = configure(**settings)
     reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if as_rnnlm else {})
     files = Files(**files_of(ctx, **({"output": None} if as_rnnlm else {})))
-    warn_idle(ctx, idle(options))
+    needed = {
+        "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"], "lm_prob": ["weight"],
+        "rnnlm": ["anti_kasparek"],
+    }  # fmt: skip
+    idle = {name: as_option(needs) for needs, names in needed.items() for name in names if not options[needs]}
+    warn_idle(ctx, {name: f"without {option}" for name, option in idle.items()})
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **rnnlm_options, **reading)
     if trainer.restored:
@@ -200,7 +171,7 @@ def log_ignored(ctx: click.Context, config: Any, saved: Any) -> None:
 def test_model(
     model: Any, print_text: Callable[[str], object], test: str | None, gen: int | None, nbest: str | None,
     lm_prob: str | None, weight: float, dynamic: float, debug: int, seed: int, errors: str, tokenize: str | None,
-    field: str | None, **_: Any
+    phrases: str | None, field: str | None, **_: Any
 ) -> None:  # fmt: skip
     """Print the output of rnnlm with -test, -nbest, and -gen. n-best lists are not tokenized."""
     from tiedtools.evaluation import rnnlmtest
@@ -210,25 +181,8 @@ def test_model(
     if test is not None and nbest:
         rnnlmtest.nbest(model, test, print_text, lm_prob, weight, debug, errors)
     elif test is not None:
-        test = prepared(test, as_trained(model, tokenize), field, errors)
+        test = prepared(test, field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
         rnnlmtest.test(model, test, print_text, lm_prob, weight, dynamic, debug, errors)
     if gen:
         model.params.values[:] = values  # undo the updates of dynamic evaluation
         rnnlmtest.generate(model, gen, print_text, seed)
-
-
-def idle(options: dict[str, Any]) -> dict[str, str]:
-    """Return the options without effect, a dict: name -> reason."""
-    needed = {
-        "direct": ["direct_order"],
-        "bptt": ["bptt_block"],
-        "doc_dim": ["doc_lr", "start_doc"],
-        "lm_prob": ["weight"],
-        "rnnlm": ["anti_kasparek"],
-    }
-    return {
-        name: f"without --{option.replace('_', '-')}"
-        for option, names in needed.items()
-        for name in names
-        if not options[option]
-    }

@@ -1,18 +1,18 @@
 """Set up an installation: `completion` and `warmup`."""
 
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import (
-    BashComplete,
-    CompletionItem,
-    FishComplete,
-    ShellComplete,
-    ZshComplete,
-    add_completion_class,
-    get_completion_class,
-)
+from click import shell_completion
 
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command
 from tiedtools.files.families import FAMILIES
 
@@ -20,16 +20,18 @@ VARIABLE = "_TIEDTOOLS_COMPLETE"  # environment variable set by click's completi
 RUNS = {command: runs for family in FAMILIES.values() for command, runs in family.warm_up.items()}
 
 
-class Files(ShellComplete):
+class Files(shell_completion.ShellComplete):
     """Completion that offers file names if click has no suggestion."""
 
-    def get_completions(self, args: Any, incomplete: str) -> list[CompletionItem]:
+    def get_completions(self, args: Any, incomplete: str) -> list[shell_completion.CompletionItem]:
         completions = super().get_completions(args, incomplete)
-        return completions if completions or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+        files = [shell_completion.CompletionItem(incomplete, type="file")]
+        return completions if completions or incomplete.startswith("-") else files
 
 
-for shell in BashComplete, ZshComplete, FishComplete:
-    add_completion_class(type(shell.__name__, (Files, shell), {}))
+for name in "Bash", "Zsh", "Fish":
+    complete = getattr(shell_completion, f"{name}Complete")
+    shell_completion.add_completion_class(type(f"{name}Complete", (Files, complete), {}))
 
 
 @command("completion", "Print a shell completion script.")
@@ -43,7 +45,7 @@ def completion(shell: str) -> Answer:
     fish, once:  tiedtools completion fish >~/.config/fish/completions/tiedtools.fish
     """
     group = click.get_current_context().find_root().command
-    return Answer(get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")  # type: ignore[misc]
+    return Answer(shell_completion.get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")  # type: ignore[misc]
 
 
 @command("warmup", "Compile the kernels of commands into the cache.")
@@ -59,15 +61,6 @@ def warmup(commands: tuple[str, ...]) -> None:
     Without COMMAND, all five are compiled with their default options. The cache is $XDG_CACHE_HOME/tiedtools/kernels
     (default: ~/.cache/tiedtools/kernels), or tiedtools in NUMBA_CACHE_DIR.
     """
-    import shlex
-    import subprocess
-    import sys
-    import tempfile
-    import time
-    from pathlib import Path
-
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.base.messages import log
 
     def run(*arguments: str) -> None:
         line, command_line = "", [sys.executable, "-m", "tiedtools", *arguments]

@@ -5,30 +5,17 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import Tokenization
+from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
-from tiedtools.cli.options import (
-    TEXT_OPTIONS,
-    data_option,
-    debug_option,
-    errors_option,
-    explicit,
-    field_option,
-    flag,
-    json_option,
-    option,
-    options_of,
-    seed_option,
-    texts_argument,
-    together,
-)
+from tiedtools.cli.options import explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
 from tiedtools.text.phrases import Phrases
 
 
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
 @texts_argument
-@together(*options_of(Tokenization), field_option, errors_option)
+@together(*options_of(Tokenization), *options_of(Reading, "field", "errors"))
 @option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
 @option("output", default="-", help="Output file; - is standard output.")
 def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:
@@ -62,8 +49,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     """
     from tiedtools.base.messages import log
     from tiedtools.parallel import ranks
-    from tiedtools.text.counting import count
-    from tiedtools.text.merging import count_shares
+    from tiedtools.text.counting import count, count_shares
     from tiedtools.text.parts import shares
     from tiedtools.text.raw import prepared
 
@@ -86,6 +72,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
 @together(
     TEXT_OPTIONS[0],
     *options_of(Phrases, threshold=dict(type=float, multiple=True, metavar="X")),
+    *options_of(Reading, "tokenize", "field"),
     option("load", metavar="FILE", help="Join the phrases in FILE, written by --save, instead of learning phrases."),
     option("save", metavar="FILE", help="Write the phrases to FILE, tab-separated: pass, phrase, words, score, count."),
     option("output", default="-", help="Output file; - is standard output."),
@@ -94,28 +81,32 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
 )
 @click.pass_context
 def phrases(
-    ctx: click.Context, texts: list[str], load: str | None, save: str | None, debug: int, errors: str, **_: Any
-) -> Answer:
+    ctx: click.Context, texts: list[str], load: str | None, save: str | None, debug: int, errors: str,
+    tokenize: str | None, field: str | None, **_: Any
+) -> Answer:  # fmt: skip
     """Learn the phrases of TEXT, and write TEXT with the words of each phrase joined, such as new_york.
 
-    TEXT has one sentence per line, with words separated by whitespace, and may be compressed (.gz .bz2 .xz .zst); `-`
-    or no argument reads standard input. A pair of words is a phrase if its score is above the threshold. Phrases are
-    joined from left to right, each word in at most one, so that longer phrases need several passes: --threshold 200
-    --threshold 100. The options of word2phrase are accepted with the same meaning, and the scores are the same.
+    TEXT has one sentence per line, with words separated by whitespace unless --tokenize is given, and may be compressed
+    (.gz .bz2 .xz .zst); `-` or no argument reads standard input. A pair of words is a phrase if its score is above the
+    threshold. Phrases are joined from left to right, each word in at most one, so that longer phrases need several
+    passes: --threshold 200 --threshold 100. The options of word2phrase are accepted with the same meaning, and the
+    scores are the same. The commands that train join the phrases of a list with --phrases, and store it in the model.
     """
     import contextlib
     import logging
 
     from tiedtools.cli.report import show_messages
     from tiedtools.files.output import open_packed
+    from tiedtools.text.raw import prepared
 
     show_messages(logging.INFO if debug else logging.WARNING)
-    settings = settings_of(ctx)
+    settings = {name: value for name, value in settings_of(ctx).items() if name in vars(Phrases)}
     if load and settings:
         raise click.UsageError(f"--load joins phrases as they were learned: omit --{next(iter(settings))}")
     found = Phrases.load(load) if load else Phrases(**settings)
     with open_packed(save) if save else contextlib.nullcontext() as saved:
-        joined = found.join(texts, errors, learn=not load)
+        sources = prepared(texts, tokenize, field, errors, found if load else None)
+        joined = (piece for source in sources for piece in source.pieces()) if load else found.learn(sources, errors)
         if saved:
             found.write(saved)
     return Answer(lambda file: file.writelines(joined))
@@ -156,21 +147,20 @@ def segment(
     from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
     from tiedtools.text.sources import shown
-    from tiedtools.text.syllables import Syllables
+    from tiedtools.text.subwords import Syllables
 
     morphs = morphs or bool(load)
     if morphs + syllables + chars != 1:
         raise click.UsageError("choose one of --morphs, --syllables, and --chars; --load implies --morphs")
     learning = morphs and not load
-    conflicts = {
-        "save": save and not learning and "requires --morphs, without --load",
-        "seed": not learning and "requires --morphs, without --load",
-        "language": not syllables and "requires --syllables",
-        "separator": types and "cannot be used with --types",
-    }
-    explicit_names = explicit(click.get_current_context())
-    for name, problem in conflicts.items():
-        if problem and name in explicit_names:
+    alone, given = "requires --morphs, without --load", explicit(click.get_current_context())
+    for name, wrong, problem in (
+        ("save", not learning, alone),
+        ("seed", not learning, alone),
+        ("language", not syllables, "requires --syllables"),
+        ("separator", types, "cannot be used with --types"),
+    ):
+        if wrong and name in given:
             raise click.UsageError(f"--{name} {problem}")
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         lines = (words for _, words in lines_of(text, errors))

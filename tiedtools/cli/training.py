@@ -12,6 +12,8 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
+from tiedtools.files.output import split_compression
+from tiedtools.runs.record import Record
 from tiedtools.runs.settings import Files
 
 FILES = {field.name for field in dataclasses.fields(Files)}
@@ -40,8 +42,6 @@ def begin(ctx: click.Context) -> None:
 
 def free_name(ctx: click.Context) -> str | None:
     """Return an unused name for the output in the current folder, derived from the first text."""
-    from tiedtools.files.output import split_compression
-
     first = [*ctx.params.get("source", ()), *ctx.params.get("texts", ()), *ctx.params.get("train", ()), "-"][0]
     stem = "stdin" if first == "-" else Path(split_compression(first)[0]).stem
     kind = f"{ctx.command.name}.npz"
@@ -88,8 +88,6 @@ def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
 
 def train(ctx: click.Context, trainer: Any, report: Any) -> Any:
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
-    from tiedtools.runs.record import Record
-
     names, rerun = option_names(ctx), ctx.obj
     options = {name: ctx.params[name] for name in names if name in ctx.params}
     report.note = ctx.meta.get("note")

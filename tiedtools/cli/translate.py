@@ -1,11 +1,19 @@
 """Use and evaluate translation models: `translate` and `bleu`."""
 
+import contextlib
 from collections.abc import Iterator
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer
-from tiedtools.cli.options import errors_option, explicit, flag, json_option, option, raw_options
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import to_json
+from tiedtools.cli.command import Answer, command
+from tiedtools.cli.options import choice, explicit, flag, integer, json_option, option
+from tiedtools.cli.shared import errors_option, raw_options
+from tiedtools.cli.spelling import as_option
+from tiedtools.files.output import STDOUT, open_packed
+from tiedtools.text.raw import as_trained, prepared
+from tiedtools.text.sources import counted, shown
 
 
 @command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
@@ -25,7 +33,8 @@ from tiedtools.cli.options import errors_option, explicit, flag, json_option, op
 @json_option("Print one JSON object per line or translation.")
 def translate(
     path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
-    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, errors: str,
+    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
@@ -36,19 +45,13 @@ def translate(
     A model trained with --bpe reads and writes plain words. Words outside the vocabulary are read as `<unk>`. Empty
     lines stay empty. Of a line with more than 1,000 words or symbols, only the first 1,000 are read, with a warning.
     """
-    import contextlib
-
-    from tiedtools.base.messages import to_json
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.files.output import STDOUT, open_packed
     from tiedtools.models.families import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
-    from tiedtools.text.raw import as_trained, prepared
-    from tiedtools.text.sources import shown
 
     if force is not None:
         for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
-            raise click.UsageError(f"--{name.replace('_', '-')} has no effect on the translations given by --force")
+            raise click.UsageError(f"{as_option(name)} has no effect on the translations given by --force")
     if (n_best or 1) > beam:
         raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
     if align in STDOUT:
@@ -56,12 +59,14 @@ def translate(
     search = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
     model = load_translator(path)
     interpreter = Interpreter(model, batch, normalize, align is not None, **search)
-    raw = as_trained(model, tokenize), field, errors
-    source = lines(prepared(text, *raw, unit="line", processes=1 if batch == 1 else None), errors)
+    raw = dict(unit="line", field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
+    source = lines(prepared(text, **raw, processes=1 if batch == 1 else None), errors)
     if force is None:
         translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
-        pairs = side_by_side(source, lines(prepared(force, *raw, unit="line"), errors), (shown(text), shown(force)))
+        pairs = side_by_side(
+            source, lines(prepared(force, **{**raw, "phrases": None}), errors), (shown(text), shown(force))
+        )
         translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:
         for number, best in enumerate(translations, 1):
@@ -80,13 +85,9 @@ def translate(
 @command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")
 @click.argument("references", nargs=-1, required=True, metavar="REFERENCE...")
 @option("hypothesis", default="-", metavar="TEXT", help="The translations; - is standard input.")
-@choice(
-    "tokenize",
-    "none 13a intl char zh",
-    "Tokenization of both texts by sacrebleu. none: split at whitespace, for tokenized text; 13a: that of WMT, for"
-    " plain text. Scores with different tokenization cannot be compared.",
-    "none",
-)
+@choice("tokenize", "none 13a intl char zh", "Tokenization of both texts by sacrebleu. none: split at whitespace, for"
+        " tokenized text; 13a: that of WMT, for plain text. Scores with different tokenization cannot be compared.",
+        "none")  # fmt: skip
 @flag("lowercase", "Ignore case.")
 @errors_option
 @json_option("Print a JSON object.")
@@ -96,17 +97,13 @@ def bleu(references: tuple[str, ...], hypothesis: str, tokenize: str, lowercase:
     The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:
     pip install "tiedtools[nmt]".
     """
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import lines
     from tiedtools.models.translation.bleu import bleu
-    from tiedtools.text.sources import counted, shown
 
     texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]
     for path, text in zip(references, texts[1:]):
         if len(text) != len(texts[0]):
-            raise TiedtoolsError(
-                f"{shown(path)}: has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}; give"
-                " a reference for each translation"
-            )
+            what = f"has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}"
+            raise TiedtoolsError(f"{shown(path)}: {what}; give a reference for each translation")
     result = bleu(texts[0], texts[1:], tokenize, lowercase)
     return Answer(f"{result.line}\n", {"bleu": result.score, "signature": result.signature, **result.details})

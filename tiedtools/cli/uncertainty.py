@@ -6,12 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tiedtools.cli.command import Answer, as_cell, command, integer, table
-from tiedtools.cli.options import (
-    Finite,
-    json_option,
-    option,
-)
+from tiedtools.cli.command import Answer, as_cell, command, table
+from tiedtools.cli.options import Finite, integer, json_option, option
 
 if TYPE_CHECKING:
     from tiedtools.vectors.vectors import Vectors

@@ -1,21 +1,19 @@
 """Files of word vectors: `convert`, `check`, and `pca`."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, choice, command, integer, table
-from tiedtools.cli.options import (
-    VECTOR_FORMATS,
-    errors_option,
-    flag,
-    format_option,
-    json_option,
-    option,
-    reading_options,
-    skip_bad_option,
-)
+from tiedtools.base.errors import printable
+from tiedtools.base.messages import log
+from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option
+from tiedtools.cli.shared import VECTOR_FORMATS, errors_option, format_option, reading_options, skip_bad_option
+from tiedtools.cli.spelling import spelled
+from tiedtools.files.output import refuse_clashes
+from tiedtools.text.sources import counted, numbered_lines
 
 
 @command("convert", "Convert and filter word vectors.", reads="source words")
@@ -23,25 +21,15 @@ from tiedtools.cli.options import (
 @click.argument("target", metavar="OUT")
 @option("from", "source_format", type=VECTOR_FORMATS, help="Format of IN.  [default: detected]")
 @option("to", "format", type=VECTOR_FORMATS, help="Format of OUT.  [default: from the file name]")
-@option("words", metavar="FILE", help="Write the words listed in FILE, one per line, in its order.")
-@choice(
-    "lower",
-    "first mean",
-    "Lowercase the words; spellings that become equal get the vector of the first, or the mean of all.",
-)
-@choice(
-    "spaces",
-    "skip _",
-    "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text and binary reject them]",
-)
+@file_option("words", "Write the words listed in FILE, one per line, in its order.")
+@choice("lower", "first mean", "Lowercase the words; spellings that become equal get the vector of the first, or the"
+        " mean of all.")  # fmt: skip
+@choice("spaces", "skip _", "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text"
+        " and binary reject them]")  # fmt: skip
 @integer("top", None, "Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
-@choice(
-    "dtype",
-    "float32 float16",
-    "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
-    "float32",
-)
+@choice("dtype", "float32 float16", "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
+        "float32")  # fmt: skip
 @flag("quantize", "Quantize the vectors (.ftz): a tenth of the space at 300 dimensions.")
 @errors_option
 @skip_bad_option
@@ -69,10 +57,7 @@ def convert(
     with n-grams, or one trained with `lstm --subwords`, composes their vectors; only words without any known subword
     are left out.
     """
-    from tiedtools.base.messages import log
-    from tiedtools.files.output import refuse_clashes
     from tiedtools.models.composing import composer
-    from tiedtools.text.sources import counted, numbered_lines
     from tiedtools.vectors import edit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
@@ -121,8 +106,6 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
     For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
     file. The exit status is 1 if any problem was found.
     """
-    from tiedtools.base.errors import printable
-    from tiedtools.cli.spelling import spelled
     from tiedtools.vectors.check import Check
 
     for file in files:
@@ -144,15 +127,11 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
         yield Answer(text, result, status=int(bool(kinds)))
 
 
-@command(
-    "pca",
-    "Report the variance retained by principal components.",
-    reads="files",
-    without_json={"components": "--json includes the curves; omit --components"},
-)
+@command("pca", "Report the variance retained by principal components.", reads="files",
+         without_json={"components": "--json includes the curves; omit --components"})  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @flag("components", "Print the retained variance for each number of components.")
-@option("plot", metavar="FILE", help="Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
+@file_option("plot", "Plot the curves to FILE (.png or .svg); requires tiedtools[plot].")
 @reading_options
 @json_option("Print one JSON object with the whole curves.")
 def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: Any) -> Answer:
@@ -162,17 +141,12 @@ def pca(files: tuple[str, ...], components: bool, plot: str | None, **reading: A
     weighted equally, and the mean vector is subtracted. With --components, print a line for each file and number of
     components: file, number, and proportion of variance retained, tab-separated.
     """
-    import contextlib
-
-    from tiedtools.evaluation.components import SHARES, components_for, retained_variance
+    from tiedtools.evaluation import pictures
+    from tiedtools.evaluation.comparison import SHARES, components_for, retained_variance
     from tiedtools.vectors.vectors import Vectors
 
-    with contextlib.ExitStack() as drawing:
-        if plot is not None:
-            from tiedtools.evaluation import pictures
-
-            axes = drawing.enter_context(pictures.picture(plot))
-        results = []
+    results = []
+    with pictures.picture(plot) if plot is not None else contextlib.nullcontext() as axes:
         for file in files:
             vectors = Vectors.read(file, **reading)
             retained = retained_variance(vectors.matrix)

@@ -5,22 +5,10 @@ from typing import Any
 import click
 
 from tiedtools.base.settings import SIDES, Continuation, Reading
-from tiedtools.cli.options import (
-    RUN_FILES,
-    TEXT_OPTIONS,
-    ZERO_ONE,
-    Finite,
-    SectionedCommand,
-    debug_option,
-    explicit,
-    flag,
-    option,
-    option_names,
-    read_vocab_option,
-    sections,
-    texts_argument,
-)
+from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.options import ZERO_ONE, Finite, choice, explicit, flag, integer, option, option_names, text_option
 from tiedtools.cli.report import Report
+from tiedtools.cli.shared import RUN_FILES, TEXT_OPTIONS, debug_option, read_vocab_option, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling, Shorthand
 
@@ -34,10 +22,8 @@ OF_SAMPLING = "fit_pmi", "shift", "ns_exponent"
 
 LAYOUT = {
     "Text": [
-        *TEXT_OPTIONS,
-        read_vocab_option,
-        "save_vocab",
-        option("valid", metavar="TEXT", help="Held-out text; its loss is reported after each epoch."),
+        *TEXT_OPTIONS, read_vocab_option, "save_vocab",
+        text_option("valid", "Held-out text; its loss is reported after each epoch."),
     ],
     "Model": ["preset size window architecture negative hs"],
     "Subwords": ["subwords min_n max_n buckets"],
@@ -53,34 +39,18 @@ LAYOUT = {
         flag("slices", "The texts are time slices: write a folder of comparable vectors of each; see docs/time.md."),
     ],
     "Parallel training": [
-        option(
-            "exchange-words",
-            type=Finite(1),
-            metavar="N",
-            help="Under MPI: exchange changes each time all ranks together have trained on N words.  [default: depends"
-            " on their number; see docs/mpi.md]",
-        ),
-        option(
-            "exchange-precision",
-            type=click.Choice(["float32", "bfloat16"]),
-            default="float32",
-            help="Under MPI: precision of the changes that are exchanged.",
-        ),
+        option("exchange-words", type=Finite(1), metavar="N", help="Under MPI: exchange changes each time all ranks"
+               " together have trained on N words.  [default: depends on their number; see docs/mpi.md]"),
+        choice("exchange-precision", "float32 bfloat16", "Under MPI: precision of the changes that are exchanged.",
+               "float32"),
     ],
     "Output": [
         "output write binary",
-        option(
-            "classes",
-            type=click.IntRange(0, 10**6),
-            default=0,
-            metavar="N",
-            help="Cluster the vectors into N classes with k-means, and write each word's class instead of its vector; 0"
-            " writes vectors.",
-        ),
-        *RUN_FILES,
-        debug_option,
+        integer("classes", 0, "Cluster the vectors into N classes with k-means, and write each word's class instead of"
+                " its vector; 0 writes vectors.", least=0, most=10**6),
+        *RUN_FILES, debug_option,
     ],
-}
+}  # fmt: skip
 CHANGED = dict(
     cbow=dict(help="1: CBOW; 0: skip-gram.", is_flag=False, type=click.IntRange(0, 1), default=1, show_default=True),
     hs=ZERO_ONE,
@@ -90,12 +60,9 @@ CHANGED = dict(
     lr=dict(also="alpha"),
     min_alpha=dict(also="min-lr"),
     shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
-    write=dict(
-        choices=SIDES,
-        help="Vectors to write: input, output, their sum, or their concatenation.  [default: in; sum for skip-gram with"
-        " `tying=linear`]",
-    ),
-)
+    write=dict(choices=SIDES, help="Vectors to write: input, output, their sum, or their concatenation.  [default: in;"
+               " sum for skip-gram with `tying=linear`]"),
+)  # fmt: skip
 
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")

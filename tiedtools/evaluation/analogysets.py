@@ -18,8 +18,7 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted
 from tiedtools.evaluation.similarity import Z, find_row
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines
-from tiedtools.vectors.analogies import solve
-from tiedtools.vectors.neighbors import Candidates
+from tiedtools.vectors.neighbors import Candidates, solve
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
@@ -59,11 +58,9 @@ def read_set(path: Any) -> AnalogySet:
         elif words:
             width = width or (2 if len(words) == 2 else 4)
             if len(words) != width or name is None:
-                number_of = {4: "four words", 2: "two words"}[width]
-                expected = "a line `: section` first" if name is None else number_of
-                raise TiedtoolsError(
-                    f"{path}:{number}: expected {expected}, found {quoted(line.strip())}; correct the line"
-                )
+                expected = "a line `: section` first" if name is None else f"{'two' if width == 2 else 'four'} words"
+                what = f"expected {expected}, found {quoted(line.strip())}"
+                raise TiedtoolsError(f"{path}:{number}: {what}; correct the line")
             questions.append(tuple(words) if width == 4 else (words[0], *filter(None, words[1].split("/"))))
             names.append(name)
     if not questions:
@@ -167,11 +164,9 @@ def compare(analogy_set: AnalogySet, answered: Answered, first: Answered) -> lis
 
 def mcnemar(gained: int, lost: int) -> float:
     """Return the two-sided p-value of McNemar's exact test from the questions that only one file answers correctly."""
-    n, term, tail = gained + lost, 1, 0
-    for k in range(min(gained, lost) + 1):
-        tail += term
-        term = term * (n - k) // (k + 1)
-    return min(1.0, 2 * tail / 2**n)
+    from scipy.special import bdtr  # imported here because SciPy loads slowly
+
+    return min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
 def evaluate(

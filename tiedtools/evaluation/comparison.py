@@ -1,4 +1,4 @@
-"""Compare two sets of vectors of the same words: the cosines of all pairs, column spaces, and neighbors.
+"""Compare two sets of vectors of the same words: cosines of all pairs, column spaces, neighbors; principal components.
 
 Shapes: V words, E dimensions, which may differ between the two sets.
 """
@@ -10,6 +10,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
+from tiedtools.files.families import imported
 from tiedtools.text.sources import counted
 from tiedtools.vectors import norms
 from tiedtools.vectors.neighbors import Candidates, neighbors
@@ -19,6 +20,8 @@ from tiedtools.vectors.vectors import Vectors
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
 BLOCK = 1 << 22  # numbers in a block of rows or cosines
 QUERIES = 1000  # maximum number of words whose neighbors are compared
+PROJECTIONS = {"pca": "", "tsne": "sklearn.manifold:TSNE", "umap": "umap:UMAP"}
+SHARES = 0.5, 0.75, 0.9, 0.95, 0.99  # of the variance, retained by principal components
 NULL = 1e-6  # singular values below this fraction of the largest are float32 rounding errors
 
 
@@ -110,12 +113,8 @@ def subspace_distance(one: np.ndarray, two: np.ndarray) -> dict[str, Any]:
     ranks = [base.shape[1] for base in bases]
     C = min(ranks)
     shared = np.square(bases[0].T @ products(one, two) @ bases[1]).sum() / C if C else np.nan
-    return {
-        "distance": float(np.sqrt(np.maximum(0, 1 - shared))),
-        "rank": ranks[0],
-        "rank_other": ranks[1],
-        "random": float(np.sqrt(max(0, 1 - max(ranks) / len(one)))),
-    }
+    distance, random = np.sqrt(np.maximum(0, 1 - shared)), np.sqrt(max(0, 1 - max(ranks) / len(one)))
+    return dict(distance=float(distance), rank=ranks[0], rank_other=ranks[1], random=float(random))
 
 
 def basis(squares: np.ndarray) -> np.ndarray:
@@ -160,14 +159,69 @@ def compare(one: Vectors, two: Vectors, limit: int = 10_000, top: int = 10, seed
     V = len(one)
     drawn = np.random.default_rng(seed).permutation(V)[:limit]
     rows, queries = np.sort(drawn), [one.words[row] for row in np.sort(drawn[:QUERIES])]
-    return {
-        **counts,
-        "common": V,
-        "cosines": {
-            "words": len(rows),
-            "pairs": len(rows) * (len(rows) - 1) // 2,
-            **spearman_of_cosines(one.matrix[rows], two.matrix[rows], V),
-        },
-        "subspaces": subspace_distance(one.matrix, two.matrix),
-        "neighbors": {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)},
-    }
+    pairs, rho = len(rows) * (len(rows) - 1) // 2, spearman_of_cosines(one.matrix[rows], two.matrix[rows], V)
+    cosines = {"words": len(rows), "pairs": pairs, **rho}
+    shared = {"words": len(queries), "top": top, **shared_neighbors(one, two, queries, top)}
+    spaces = subspace_distance(one.matrix, two.matrix)
+    return {**counts, "common": V, "cosines": cosines, "subspaces": spaces, "neighbors": shared}
+
+
+def retained_variance(matrix: np.ndarray) -> np.ndarray:
+    """Return the proportion of variance retained by the first k principal components of matrix (V, E), k = 1..E: (E,).
+
+    As in Assylbekov and Takhanov 2018, Figure 3. NaN if all rows are equal.
+    """
+    matrix = np.asarray(matrix)
+    mean = matrix.mean(0, dtype=np.float64)
+    parts = (rows - mean for _, rows in norms.blocks(matrix))
+    variances = np.linalg.eigvalsh(sum(part.T @ part for part in parts))[::-1].clip(0)
+    with np.errstate(invalid="ignore"):
+        return np.cumsum(variances) / variances.sum()
+
+
+def components_for(retained: np.ndarray, shares: Sequence[float] = SHARES) -> list[int | None]:
+    """Return the smallest number of components for each of `shares` of the variance; None if `retained` has NaN."""
+    if np.isnan(retained).any():
+        return [None] * len(shares)
+    return [int(np.searchsorted(retained, share * (1 - 1e-12))) + 1 for share in shares]
+
+
+def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarray, Sequence[str]]:
+    """Project the vectors of R words (R, E), scaled to unit length, to points (R, 2); also return the axes' names.
+
+    method  "pca": the first two principal components; "tsne": scikit-learn's t-SNE (van der Maaten and Hinton 2008);
+            "umap": umap-learn's UMAP (McInnes et al. 2018)
+
+    Raises TiedtoolsError for fewer than three words, and if the package of t-SNE or UMAP is not installed.
+    """
+    if len(matrix) < 3:
+        raise TiedtoolsError(f"{len(matrix)} words are too few for a map; name at least three")
+    matrix = unit(matrix).astype(np.float64)
+    points, shares = plane(matrix)
+    if method == "pca":
+        return points, [
+            f"{name} principal component, {s:.0%} of the variance" for name, s in zip(("1st", "2nd"), shares)
+        ]
+    tsne, start = method == "tsne", points / max(points[:, 0].std(), np.finfo(float).tiny)
+    try:
+        kind = imported(PROJECTIONS[method])
+    except ImportError:
+        raise TiedtoolsError(f"{method} needs: pip install {'scikit' if tsne else 'umap'}-learn; or use pca") from None
+    if tsne:
+        size = min(30, (len(matrix) - 1) / 3)
+        projection, of = kind(perplexity=size, init=1e-4 * start, random_state=seed), f"t-SNE, perplexity {size:g}"
+    else:
+        size = min(15, len(matrix) - 1)
+        projection, of = kind(n_neighbors=size, init=start, random_state=seed, n_jobs=1), f"UMAP, {size} neighbors"
+    return projection.fit_transform(matrix), (f"{of}: only neighborhoods are meaningful", "")
+
+
+def plane(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Project rows (V, E) to points (V, 2) on the first two principal components; also return their variance shares.
+
+    The sign of a component is arbitrary; its entry of largest magnitude is made positive.
+    """
+    centered = np.pad(matrix - matrix.mean(0), ((0, 0), (0, 1)))  # at least two columns, hence two components
+    _, sizes, axes = np.linalg.svd(centered, full_matrices=False)
+    axes = axes[:2] * np.sign(axes[np.arange(2), np.abs(axes[:2]).argmax(1)])[:, None]
+    return centered @ axes.T, sizes[:2] ** 2 / max((sizes**2).sum(), np.finfo(float).tiny)

@@ -7,16 +7,18 @@ a text without words.
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, lines, refuse_empty
 from tiedtools.evaluation.perplexity import line_batches, score
-from tiedtools.text.counting import WordTable
+from tiedtools.text.counting import NO_WORD, WordTable
 from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import Decoder, blocks, counted, shown
 from tiedtools.text.vocab import END, Vocab
@@ -24,7 +26,6 @@ from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
-NO_WORD = "\x7f</s>\x7f"  # instead of `</s>`, which typed in a text is a word outside the vocabulary
 
 
 def read(
@@ -69,7 +70,6 @@ class DocumentVectors:
     """
 
     def __init__(self, model: Any) -> None:
-        self.settings = model.settings
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(
@@ -106,7 +106,6 @@ class SentenceVectors:
     """
 
     origin = 0.0
-    settings: Any = None  # of training, if known
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
@@ -139,11 +138,17 @@ class SentenceVectors:
 
     def means(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Return the weighted means of the word vectors of documents; arguments as from `read`."""
-        sizes = np.diff(bounds)
-        shares = (self.weights[rows] / np.repeat(sizes, sizes)).astype(np.float32)
-        return sparse.csr_array((shares, rows, bounds), shape=(len(sizes), len(self.vectors))) @ np.asarray(
-            self.vectors.matrix
-        )
+        matrix, means = np.asarray(self.vectors.matrix), np.empty((len(bounds) - 1, self.vectors.dim), np.float32)
+
+        def compute(k: int) -> None:
+            some = bounds[k : k + CHUNK + 1]
+            words, sizes = rows[some[0] : some[-1]], np.diff(some)
+            shares = (self.weights[words] / np.repeat(sizes, sizes)).astype(np.float32)
+            means[k : k + CHUNK] = sparse.csr_array((shares, words, some - some[0]), (len(sizes), len(matrix))) @ matrix
+
+        with ThreadPoolExecutor(available_cores()) as pool:
+            list(pool.map(compute, range(0, len(means), CHUNK)))
+        return means
 
     def without(self, vectors: np.ndarray) -> np.ndarray:
         """Remove the common component from vectors [N, E], in place, and return them."""
@@ -192,13 +197,12 @@ class FastTextSentences:
         self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
     ) -> tuple[np.ndarray, Iterable[str]]:
         """See DocumentVectors."""
-        documents, first_lines, begins = [], [], True
-        for _, words in lines(path, errors):
-            if begins and (words or unit == "line"):
-                documents.append([])
-                first_lines.append(" ".join(words))
-            documents[-1:] = [documents[-1] + words] if documents else []
-            begins = unit == "line" or not words
+        every = [words for _, words in lines(path, errors)]
+        groups = (
+            [[words] for words in every] if unit == "line" else [[*g] for k, g in itertools.groupby(every, bool) if k]
+        )
+        first_lines = [" ".join(group[0]) for group in groups]
+        documents = [[*itertools.chain(*group)] for group in groups]
         documents = [[word.encode() for word in words] for words in [*documents, *queries]]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines

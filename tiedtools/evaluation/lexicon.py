@@ -48,9 +48,8 @@ class Lexicon:
         self.oovs += int((codes == OOV).sum())
         if not self.marked and any(mark in words and mark not in self.index for mark in (START, END)):
             self.marked = True
-            log.warning(
-                f"the text contains `{START}` or `{END}`, which counts as a word outside the vocabulary; remove it"
-            )
+            problem = f"contains `{START}` or `{END}`, which counts as a word outside the vocabulary"
+            log.warning(f"the text {problem}; remove it")
         return codes
 
     def readable(self, codes: np.ndarray) -> np.ndarray:
@@ -67,9 +66,8 @@ class Lexicon:
         """Log the number of OOVs, if any, and their treatment: read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"
-            log.warning(
-                f"{counted(self.oovs, 'word')} outside the vocabulary {'was' if self.oovs == 1 else 'were'} {fate}"
-            )
+            verb = "was" if self.oovs == 1 else "were"
+            log.warning(f"{counted(self.oovs, 'word')} outside the vocabulary {verb} {fate}")
 
 
 def raw_lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.modelfile import LARGEST
-from tiedtools.text.sources import numbered_lines, shown
+from tiedtools.text.sources import json_lines, numbered_lines, shown
 
 AXES = "epoch", "seconds"
 NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_bleu", "valid_loss", "loss"
@@ -19,25 +19,16 @@ def read_log(path: Any) -> list[dict[str, Any]]:
 
     Raises TiedtoolsError with file and line for a line that is not a JSON object, and if there are no epochs.
     """
-    epochs = []
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        try:
-            figures = json.loads(line)
-            if not isinstance(figures, dict):
-                raise ValueError
-        except (ValueError, RecursionError):
-            raise TiedtoolsError(f"{path}:{number}: not a JSON object; give a file written by `log_json`") from None
+    epochs, remedy = [], "give a file written by `log_json`"
+    for number, figures in json_lines(path, remedy):
         if "epoch" in figures:
             for name in NUMBERS:
                 value = figures.get(name)
                 if not is_number(value) and (value is not None or name in AXES):
-                    wrong = f"{name} is missing or not a valid number"
-                    raise TiedtoolsError(f"{path}:{number}: {wrong}; give a file written by `log_json`")
+                    raise TiedtoolsError(f"{path}:{number}: {name} is missing or not a valid number; {remedy}")
             epochs.append(figures)
     if not epochs:
-        raise TiedtoolsError(f"{path}: holds no epochs; give a file written by `log_json`")
+        raise TiedtoolsError(f"{path}: holds no epochs; {remedy}")
     return epochs
 
 
@@ -95,17 +86,16 @@ def read_attention(path: Any, line: int) -> tuple[list[str], list[str], np.ndarr
 
     Raises TiedtoolsError if the file was not written by `tiedtools translate --align`, or lacks the line.
     """
-    for number, text in numbered_lines(path):
+    remedy = "give a file written by `tiedtools translate --align`"
+    for number, entry in json_lines(path, remedy):
         try:
-            entry = json.loads(text)
             if entry["line"] == line:
                 source, target, weights = entry["source"], entry["target"], np.array(entry["weights"], float)
                 if weights.shape != (len(target), len(source)) or not np.isfinite(weights).all():
                     raise ValueError
                 return [str(word) for word in source], [str(word) for word in target], weights
-        except (ValueError, KeyError, TypeError, RecursionError):
-            wrong = "not attention weights; give a file written by `tiedtools translate --align`"
-            raise TiedtoolsError(f"{shown(path)}:{number}: {wrong}") from None
+        except (ValueError, KeyError, TypeError):
+            raise TiedtoolsError(f"{shown(path)}:{number}: not attention weights; {remedy}") from None
     raise TiedtoolsError(f"{shown(path)}: holds no weights of line {line}; give another `line`")
 
 

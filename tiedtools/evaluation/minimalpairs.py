@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import Lexicon, raw_lines
-from tiedtools.evaluation.nbest import rescore
+from tiedtools.evaluation.perplexity import rescore
 from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sentences import words_of
 from tiedtools.text.sources import is_path, name_of, shown
@@ -30,11 +30,12 @@ class Pair(NamedTuple):
     bad: list[str]
 
 
-def read_pairs(source: Any, errors: str = "strict") -> Iterator[Pair]:
+def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[str]] = words_of) -> Iterator[Pair]:
     """Yield the Pairs of a path, or of an iterable of tuples (good, bad) or (good, bad, paradigm).
 
     A file has JSON lines with `sentence_good`, `sentence_bad`, and possibly `UID`, or the columns of the tuples,
-    tab-separated. Without a paradigm, it is the name of the file. Sentences are strings or lists of words.
+    tab-separated. Without a paradigm, it is the name of the file. Sentences are strings, which
+    `split` splits, or lists of words.
 
     Raises TiedtoolsError with file and line for anything else.
     """
@@ -51,7 +52,7 @@ def read_pairs(source: Any, errors: str = "strict") -> Iterator[Pair]:
                 fields = json.loads(record)
                 record = fields["sentence_good"], fields["sentence_bad"], fields.get("UID", name)
             good, bad, paradigm = [*(record.split("\t") if isinstance(record, str) else record), name][:3]
-            yield Pair(where, str(paradigm), words_of(good), words_of(bad))
+            yield Pair(where, str(paradigm), split(good), split(bad))
         except (ValueError, KeyError, TypeError, TiedtoolsError):
             remedy = "give JSON lines with sentence_good and sentence_bad, or tab-separated columns"
             raise TiedtoolsError(f"{where}: expected a good and a bad sentence; {remedy}") from None

@@ -89,10 +89,8 @@ def layout(line: str, fields: list[str]) -> tuple[int, int, bool]:
         return 3, 2, False
     score, *others = (as_number(fields[k]) for k in scores)
     if others and not min(others) <= score <= max(others):
-        raise ValueError(
-            f"several numbers, of which the first, {quoted(fields[scores[0]])}, is not the mean of the others;"
-            " remove all but the score"
-        )
+        what = f"several numbers, of which the first, {quoted(fields[scores[0]])}, is not the mean of the others"
+        raise ValueError(f"{what}; remove all but the score")
     return 0, scores[0], False
 
 

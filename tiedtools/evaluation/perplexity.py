@@ -19,11 +19,12 @@ from tiedtools.base.messages import finite, in_digits, perplexity
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, Lexicon, pieces
 from tiedtools.network.step import State
 from tiedtools.text.sources import counted
-from tiedtools.text.vocab import UNK
+from tiedtools.text.vocab import END, UNK
 from tiedtools.training import scoring
 
 BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
+OOV_NBEST = -5  # log10 probability of a word that cannot be scored in a hypothesis
 
 
 class Piece(NamedTuple):
@@ -101,6 +102,40 @@ def line_batches(lines: Sequence[np.ndarray], batch: int = BATCH) -> Iterator[tu
         yield rows, ids, targets
 
 
+def rescore(
+    model: Any, lexicon: Lexicon, hypotheses: Iterable[tuple[Any, list[str]]], batch: int = BATCH,
+    oov_logprob: float = OOV_NBEST,
+) -> Iterator[float]:  # fmt: skip
+    """Yield the base-10 log probability of each hypothesis, line end included, in order, as for n-best lists.
+
+    hypotheses  iterable of (utterance, list of words); the hypotheses of an utterance are consecutive
+
+    The hypotheses of the first utterance start from the initial state; the hypotheses of each later utterance start
+    from the state after the best hypothesis of the previous one. Out-of-vocabulary words are scored as `<unk>`. Without
+    `<unk>`, their log10 probability is `oov_logprob`, and the model does not read them.
+    """
+    state = model.start(1)
+    for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
+        best, best_score = None, -np.inf
+        while chunk := list(itertools.islice(group, batch)):
+            coded = [lexicon.codes([*words, NEWLINE]) for _, words in chunk]
+            lines = [lexicon.ids(codes) for codes in coded]
+            for codes, line, logprobs in zip(coded, lines, score_lines(model, lines, state, batch)):
+                logprob = float(logprobs.sum()) + LN10 * oov_logprob * (len(codes) - len(line))
+                if best is None or logprob > best_score:
+                    best, best_score = line, logprob
+                yield logprob / LN10
+        # The state after the last utterance is not needed, but groupby does not show which utterance is the last.
+        stream = Stream(model, state)
+        stream.score(best)
+        state = stream.state
+
+
+def fate(oov_logprob: float) -> str:
+    """Describe how `rescore` treats words that it cannot score, for Lexicon.tell_oovs."""
+    return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"
+
+
 class Lines:
     """Like Stream, but the state is reset at the start of each line; complete lines are scored in batches."""
 
@@ -152,6 +187,39 @@ def score_text(
         unk = np.int32(lexicon.unk or 0)
         for at, logprobs in scoring.streams(model, codes, batch, ids=lambda part: np.where(part == OOV, unk, part)):
             yield Piece(None, codes[at], reject_nan(logprobs))
+
+
+REPEAT = None  # for `mean_probabilities`, the previous word
+
+
+def mean_probabilities(
+    model: Any, lexicon: Lexicon, path: Any, words: Iterable[Any], errors: str = "strict"
+) -> dict[str, tuple[float, float]]:
+    """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
+
+    words   words to average; `</s>` stands for a line end, REPEAT for the previous word: the probability of `<unk>`
+            (Inan et al. 2017, section 6.3), and of repeating a word (Press and Wolf 2017, section 3)
+    errors  as in Decoder
+
+    Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.
+    """
+    index = {word: -1 if word is REPEAT else lexicon.index.get(NEWLINE if word == END else word) for word in words}
+    for word, code in index.items():
+        if code is None:
+            raise TiedtoolsError(f"{word!r} is not in the model's vocabulary; check its spelling")
+
+    def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+        """Return the probability of each word, and whether it is the target, [T, B, words, 2]."""
+        guesses = [ids if word is REPEAT else np.full_like(ids, code) for word, code in index.items()]
+        scored = [score(model, ids, guess, state) for guess in guesses]
+        values = [(np.exp(logprobs), targets == guess) for guess, (logprobs, _) in zip(guesses, scored)]
+        return np.moveaxis(np.array(values, float), (0, 1), (2, 3)), scored[0][1]
+
+    sums, predicted = np.zeros((len(index), 2)), 0
+    for piece in score_text(model, lexicon, path, errors, measure=measure):
+        values = piece.logprobs[lexicon.readable(piece.codes)]
+        sums, predicted = sums + values.sum(0), predicted + len(values)
+    return {word: (mean, share) for word, (mean, share) in zip(index, (sums / predicted).tolist())}
 
 
 def by_line(scored: Iterable[Piece]) -> Iterator[Piece]:
@@ -248,9 +316,8 @@ def line_as_text(line: Piece, lexicon: Lexicon, source: str, carried: bool, ever
     text = [" ".join(line.words[:-1]), "\n"]
     context, more = START, carried
     if every_word:
-        for code, scored, log10 in zip(
-            line.codes.tolist(), lexicon.readable(line.codes).tolist(), (line.logprobs / LN10).tolist()
-        ):
+        columns = line.codes, lexicon.readable(line.codes), line.logprobs / LN10
+        for code, scored, log10 in zip(*(column.tolist() for column in columns)):
             word = UNK if code == OOV else lexicon.words[code]
             unscored = code in (OOV, lexicon.unk) and log10 == -math.inf
             figures = "[OOV] 0 [ -inf ]" if unscored else f"[{source}] {10**log10:g} [ {log10:g} ]"
@@ -267,8 +334,6 @@ def line_as_dict(line: Piece, line_number: int, lexicon: Lexicon, every_word: bo
     result = {"line": line_number, "text": " ".join(line.words[:-1]), **totals.as_dict()}
     if every_word:
         words = [lexicon.words[0] if word == NEWLINE else word for word in line.words]
-        result["tokens"] = [
-            (word, log10 if math.isfinite(log10) else None)
-            for word, log10 in zip(words, (line.logprobs / LN10).tolist())
-        ]
+        logs = zip(words, (line.logprobs / LN10).tolist())
+        result["tokens"] = [(word, log10 if math.isfinite(log10) else None) for word, log10 in logs]
     return result

@@ -9,26 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError, library
 from tiedtools.base.messages import log
 from tiedtools.evaluation.similarity import Judged, SimilaritySet
 from tiedtools.files.output import open_output
 
 FORMATS = ("png", "svg")
 STYLE = {
-    "font.size": 9,
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
+    "font.size": 9, "axes.grid": True, "axes.spines.right": False, "axes.spines.top": False, "axes.titlesize": 10,
+    "axes.titlelocation": "left", "grid.alpha": 0.25, "legend.frameon": False, "lines.linewidth": 1.6,
     "savefig.dpi": 150,
     "svg.fonttype": "none",  # text, which is a tenth of the size of outlines
     "svg.hashsalt": "tiedtools",  # makes SVG output reproducible
-}
+}  # fmt: skip
 # The palette of Okabe and Ito, whose colors are also distinct for color-blind readers.
 COLORS = BLUE, RED, *_ = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 GRAY = "#999999"
@@ -51,13 +44,11 @@ def picture(path: str, width: float = 6.4, height: float = 4.2) -> Iterator[Any]
     format = path.rpartition(".")[2].lower()
     if format not in FORMATS:
         raise Contradiction(f"{path}: plots are written as PNG or SVG; use a name ending in .png or .svg")
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.rcsetup import cycler
-    except ImportError:
-        raise TiedtoolsError('plots need Matplotlib: pip install "tiedtools[plot]"') from None
+    matplotlib = library("matplotlib", "plots need Matplotlib", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.rcsetup import cycler
+
     style = {**STYLE, "axes.prop_cycle": cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)}
     with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as caught:
         figure = Figure((width, height), layout="constrained")
@@ -102,9 +93,8 @@ def curves(axes: Any, logs: Sequence[tuple[str, list[dict[str, Any]]]], y: Seque
         for figure in y:
             points = [(epoch[x] / size, epoch[figure]) for epoch in epochs if epoch.get(figure) is not None]
             if not points:
-                raise TiedtoolsError(
-                    f"{name}: has no {figure}; it has {', '.join(figures_of(epochs)) or 'nothing to plot'}"
-                )
+                available = ", ".join(figures_of(epochs)) or "nothing to plot"
+                raise TiedtoolsError(f"{name}: has no {figure}; it has {available}")
             label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0].rstrip(',')}"
             lines[label] = axes.plot(*zip(*points))[0]
             best = max if figure == BLEU else min

@@ -18,11 +18,11 @@ from tiedtools.base.messages import in_digits, log, perplexity
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.documents import without_resets
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
-from tiedtools.evaluation.perplexity import BATCH, LN10, Stream, score, score_lines
+from tiedtools.evaluation.perplexity import BATCH, LN10, OOV_NBEST, Stream, score, score_lines
 from tiedtools.text.sources import byte_lines, open_source, shown
 
-# log10 probability of an OOV: by this model if the other model knows the word; in n-best lists if neither does.
-OOV_TEST, OOV_NBEST = -8, -5
+# log10 probability of an OOV by this model if the other model knows the word; OOV_NBEST if neither does.
+OOV_TEST = -8
 
 
 def test(

@@ -191,16 +191,9 @@ def summarize(
     scores, cosines = similarity_set.scores[judged.used], judged.cosines[judged.used]
     (samples,) = bootstrap(scores, [cosines], resamples, similarity_set.own_seed(seed))
     low, high = interval(samples)
-    line = {
-        "set": similarity_set.name,
-        "pairs": len(similarity_set.pairs),
-        "covered": int(judged.known.sum()),
-        "oov_words": judged.oov_words,
-        "rho": spearman(scores, cosines),
-        "low": low,
-        "high": high,
-    }
-    return line, samples
+    counts = dict(set=similarity_set.name, pairs=len(similarity_set.pairs), covered=int(judged.known.sum()))
+    figures = dict(oov_words=judged.oov_words, rho=spearman(scores, cosines), low=low, high=high)
+    return counts | figures, samples
 
 
 def exchanges(scores: np.ndarray, one: np.ndarray, two: np.ndarray, resamples: int, seed: Any) -> np.ndarray:

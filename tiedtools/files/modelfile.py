@@ -158,7 +158,8 @@ def kind(path: str) -> str | None:
 
     Raises the errors of `load`.
     """
-    return RNNLM if is_rnnlm(path) else read(path, {"header"})[0].get("kind")
+    expected = "runs" if path.endswith(".runs") else "model"
+    return RNNLM if is_rnnlm(path) else read(path, {"header"}, expected)[0].get("kind")
 
 
 @contextlib.contextmanager

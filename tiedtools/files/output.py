@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, reason
+from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwritable, reason
 
 STDOUT = ("-", "/dev/stdout")
 FULL = errno.ENOSPC, errno.EDQUOT  # errors that may not occur in another folder
@@ -55,7 +55,7 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
         raise
     except OSError as error:
         name = "standard output" if path in STDOUT else path
-        raise TiedtoolsError(f"{name}: cannot be written: {reason(error)}") from None
+        raise Unwritable(f"{name}: cannot be written: {reason(error)}") from None
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ from tiedtools.base.messages import log
 from tiedtools.files import modelfile
 from tiedtools.models.families import load_model
 from tiedtools.text.sources import counted, shown
-from tiedtools.vectors.foreign import is_fasttext
 from tiedtools.vectors.modelvectors import find_model
+from tiedtools.vectors.rows import is_fasttext
 from tiedtools.vectors.vectors import Vectors
 
 SHOWN = 5  # words in a warning

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import os
 from collections.abc import Iterable
 from typing import Any, BinaryIO
@@ -10,7 +11,7 @@ from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
-from tiedtools.base.settings import SIDES, Reading, one_of, settings_of
+from tiedtools.base.settings import NONE, SIDES, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
@@ -21,6 +22,7 @@ from tiedtools.runs.progress import EpochLog, Listener, Progress
 from tiedtools.runs.record import Record
 from tiedtools.runs.session import Session
 from tiedtools.runs.settings import Files
+from tiedtools.text.phrases import PACKED, Phrases
 from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
 from tiedtools.text.vocab import Vocab
@@ -29,7 +31,15 @@ from tiedtools.vectors.counts import packed
 from tiedtools.vectors.formats import FORMATS
 from tiedtools.vectors.vectors import trained_format
 
-SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab"  # names of paths or lists of paths in `reading`
+SOURCES = (
+    "valid",
+    "test",
+    "valid_source",
+    "valid_target",
+    "read_vocab",
+    "phrases",
+)  # names of paths or lists of paths in `reading`
+RAW = "tokenize", "field"  # settings of raw text
 TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10
 # Name in a configuration -> name in messages, from the papers where possible.
 TYING = {"untied": "untied", "tied": "tied", "signs": "tied, fixed signs", "linear": "tied+L"}
@@ -90,18 +100,21 @@ class Trainer(abc.ABC):
         """Paths of all input files."""
         sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
         lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
-        return [path for paths in lists for path in paths]
+        return [path for paths in lists for path in paths if path != NONE and not str(path).startswith(PACKED)]
+
+    @functools.cached_property
+    def phrases(self) -> Phrases | None:
+        """The Phrases to join in the texts."""
+        return Phrases.of(self.reading.get("phrases"))
 
     def raw(self, sources: Any, **how: Any) -> Any:
         """Return sources, a list, as raw text if `reading` has a field or a tokenization; see raw.prepared."""
-        raw: dict[str, Any] = {
-            name: self.reading[name] for name in ("tokenize", "field", "errors") if name in self.reading
-        }
-        return prepared(sources, **{**raw, **how}, processes=self.config.threads)
+        raw: dict[str, Any] = {name: self.reading[name] for name in (*RAW, "errors") if name in self.reading}
+        return prepared(sources, **{**raw, "phrases": self.phrases, **how}, processes=self.config.threads)
 
     def raw_reading(self, **how: Any) -> dict[str, Any]:
         """Return `reading` with its texts, except the training texts, prepared, and without the settings of that."""
-        raw = {name: value for name, value in self.reading.items() if name not in ("tokenize", "field")}
+        raw = {name: value for name, value in self.reading.items() if name not in (*RAW, "phrases")}
         texts = {name: raw[name] for name in SOURCES if name in raw and name != "read_vocab"}
         lists = {name: [text] if isinstance(text, str) else text for name, text in texts.items()}
         return raw | {name: self.raw(text, **how) for name, text in lists.items()}
@@ -139,6 +152,8 @@ class Trainer(abc.ABC):
         names = {field.name for field in dataclasses.fields(self.readers)} & self.reading.keys()
         training = settings_of(self.schedule) if self.schedule else {}
         reading = {name: self.reading[name] for name in sorted(names) if self.reading[name] is not None}
+        if self.phrases:
+            reading["phrases"] = self.phrases.packed()
         return dict(threads=self.config.threads, **training, **reading)
 
     @abc.abstractmethod
@@ -229,7 +244,7 @@ class Trainer(abc.ABC):
         record, config = self.record, model.config
         for settings in filter(None, (self.files, config, self.schedule)):
             record.settings |= dataclasses.asdict(settings)
-        record.settings |= {name: value for name in ("tokenize", "field") if (value := self.reading.get(name))}
+        record.settings |= {name: value for name in (*RAW, "phrases") if (value := model.settings.get(name))}
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)

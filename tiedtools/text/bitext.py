@@ -137,10 +137,8 @@ def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> lis
         sides.append(Side(ids, table.words, table.counts[: len(table)].copy()))
     a, b = (np.count_nonzero(side.ids == 0) for side in sides)
     if a != b:
-        raise TiedtoolsError(
-            f"{shown(*target)}: has {counted(b, 'line')}, but {shown(*source)} has {a:,}; line N of one must translate"
-            " line N of the other"
-        )
+        what = f"has {counted(b, 'line')}, but {shown(*source)} has {a:,}"
+        raise TiedtoolsError(f"{shown(*target)}: {what}; line N of one must translate line N of the other")
     return sides
 
 

@@ -1,4 +1,4 @@
-"""Count the words of a text with several threads; each has a hash table for its blocks of the text."""
+"""Count the words of a text with several threads or ranks; each has a hash table for its blocks of the text."""
 
 import mmap
 import re
@@ -16,6 +16,9 @@ from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # IDs renumbered at a time
+WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers
+TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
+NO_WORD = "\x7f</s>\x7f"  # as first word of a WordTable, makes `</s>` in a text an ordinary word
 MOST_TABLES = 4  # maximum number of counting threads: each needs a table, and one thread reads the file for all
 
 
@@ -189,7 +192,7 @@ def count(
     unk      without a `vocab`, word 1 of the table, even if it does not occur
     threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
     more     whether more text follows, as for `blocks`
-    marks    documents.Marks that record where documents begin, or None
+    marks    encoding.Marks that record where documents begin, or None
 
     Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
@@ -214,9 +217,8 @@ def count(
     if maps and keep and vocab is None:
         renumber(keep, sizes, [maps[k % len(maps)] for k in range(len(sizes))])
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
-        log.warning(
-            f"{shown(*paths)}: `{END}` occurs {typed:,} times and is read as a line end, as in word2vec.c and rnnlm"
-        )
+        what = f"`{END}` occurs {typed:,} times and is read as a line end"
+        log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")
     if table.tokens == table.counts[0]:
         remedy = "use fewer ranks" if any(isinstance(path, Part) for path in paths) else "give a text"
         raise TiedtoolsError(f"{shown(*paths)}: no words; {remedy}")
@@ -237,9 +239,60 @@ def merge_tables(counters: list[Counter], blocks: int, words: Iterable[str]) -> 
             numbers[first:last] = table.add(counter.table.spelled(first, last).replace(b"\n", b" "))
     for counter, numbers in zip(counters, maps):
         table.counts[numbers] += counter.table.counts[: len(numbers)]
-        for field in tokenize.LINES, tokenize.UNKNOWN:
-            table.state[field] += counter.table.state[field]
+        table.state[TOTALS] += counter.table.state[TOTALS]
     return table, maps
+
+
+def merge_ranks(table: WordTable, ranks: Any) -> None:
+    """Merge the WordTables of all ranks into rank 0's table, in a binary tree: rank r receives from r + 1, r + 2, ...
+
+    Rank 0's table becomes the table that a single process would build from the shares in order. The words of a
+    receiving table keep their numbers.
+
+    ranks  transport with `rank`, `size`, send(value, to), receive(source), and broadcast(value), which returns rank 0's
+           value on every rank
+    """
+    step = 1
+    while step < ranks.size:
+        if ranks.rank & step:
+            n = len(table)
+            spelled = [table.spelled(k, min(k + WORDS, n)) for k in range(1, n, WORDS)]
+            ranks.send((spelled, table.counts[:n].copy(), table.state[TOTALS]), ranks.rank - step)
+            return
+        if ranks.rank + step < ranks.size:
+            spelled, counts, totals = ranks.receive(ranks.rank + step)
+            numbers = np.concatenate([[0], *(table.add(words.replace(b"\n", b" ")) for words in spelled)])
+            table.counts[numbers] += counts
+            table.state[TOTALS] += totals
+        step *= 2
+
+
+def common_vocab(table: WordTable, ranks: Any, min_count: int, max_vocab: int | None) -> tuple[Vocab, np.ndarray]:
+    """Return the Vocab of all ranks, selected by rank 0, and the map from the word numbers of this rank's WordTable.
+
+    The map is as in WordTable.vocab: int32, -1 for dropped words.
+    """
+    counted_here = len(table)  # before other ranks' words are added
+    merge_ranks(table, ranks)
+    vocab = ranks.broadcast(table.vocab(min_count, max_vocab)[0] if ranks.rank == 0 else None)
+    new_id = np.full(len(table) + 1, -1, np.int32)  # the last element stands for words that are not in the table
+    for k in range(0, len(vocab), WORDS):
+        text = " ".join([*vocab.words[k : k + WORDS], ""]).encode()
+        numbers = np.concatenate([ids.copy() for ids in table.encode(text, grow=False, unknown=len(table))])
+        new_id[numbers] = np.arange(k, k + numbers.size)
+    return vocab, new_id[:counted_here]
+
+
+def count_shares(
+    paths: Sequence[Any], ranks: Any, errors: str = "strict", threads: int | None = None
+) -> tuple[WordTable, int] | None:
+    """Count the words of a text of which `paths` is this rank's share; `ranks` as for `merge_ranks`.
+
+    Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on other ranks.
+    """
+    table, _ = count(paths, errors, threads=threads, more=ranks.rank < ranks.size - 1)
+    merge_ranks(table, ranks)
+    return (table, table.tokens) if ranks.rank == 0 else None
 
 
 def renumber(file: Any, sizes: Iterable[int], maps: Iterable[np.ndarray]) -> int:

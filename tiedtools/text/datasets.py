@@ -13,6 +13,7 @@ from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, reason, unreadable
 from tiedtools.base.messages import log
+from tiedtools.files.output import open_output
 
 TIMEOUT = 30  # seconds without data
 
@@ -162,16 +163,13 @@ def download_all(names: Iterable[str]) -> dict[str, Any]:
             path.unlink()
         if not isinstance(error, TiedtoolsError):
             raise
-        raise TiedtoolsError(
-            f"no similarity set found, and {error}, or give a file of word pairs (--set FILE)"
-        ) from None
+        remedy = "or give a file of word pairs (--set FILE)"
+        raise TiedtoolsError(f"no similarity set found, and {error}, {remedy}") from None
     return paths
 
 
 def fetch(url: str, path: Path, data: Dataset) -> None:
     """Download `url`, or copy a local path, to `path`, and verify it. Raises TiedtoolsError."""
-    from tiedtools.files.output import open_output
-
     digest = hashlib.sha256()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -209,15 +207,12 @@ def read_blocks(url: str, license: str) -> Iterator[bytes]:
     except (OSError, ValueError, http.client.HTTPException) as error:
         cause = error if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
         why = getattr(cause, "strerror", None) or cause
-        raise TiedtoolsError(
-            f"{url}: cannot be downloaded: {why}; check the connection, or set TIEDTOOLS_MIRROR"
-        ) from None
+        remedy = "check the connection, or set TIEDTOOLS_MIRROR"
+        raise TiedtoolsError(f"{url}: cannot be downloaded: {why}; {remedy}") from None
 
 
 def unpack(archive: Path, name: str, target: Path, new: bool) -> Path:
     """Unpack a member of a zip archive to `target`, unless the archive is not new and `target` has the right size."""
-    from tiedtools.files.output import open_output
-
     with zipfile.ZipFile(archive) as packed:
         if new or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
             with packed.open(name) as source, open_output(str(target)) as file:

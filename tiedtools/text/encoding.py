@@ -1,4 +1,4 @@
-"""Tokenize a text in a single pass into its vocabulary and a temporary file of int32 IDs."""
+"""Tokenize a text in a single pass into its vocabulary and a temporary file of int32 IDs; rearrange its documents."""
 
 import contextlib
 import ctypes
@@ -12,10 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, unreadable
-from tiedtools.text.counting import BLOCK, count, renumber
-from tiedtools.text.merging import common_vocab
-from tiedtools.text.sources import shown
-from tiedtools.text.vocab import Vocab
+from tiedtools.text.counting import BLOCK, common_vocab, count, renumber
+from tiedtools.text.vocab import Vocab, no_words
 
 
 @dataclasses.dataclass
@@ -101,11 +99,11 @@ def encode(
     `max_vocab` of them including `</s>`. Memory grows with the number of words; disk use is 4 bytes per token.
 
     threads  number of counting threads; None: see `count`
-    ranks    the ranks that encode a text together, as for merging.merge: `paths` is the share of this rank, from
+    ranks    the ranks that encode a text together, as for counting.merge_ranks: `paths` is the share of this rank, from
              parts.shares, and the vocabulary is built from the shares of all ranks; None: one process
     known    a Vocab whose words are all in the vocabulary, with the sum of both counts
     grow     whether the other words of the text are, too, selected as above
-    marks    documents.Marks that record where documents begin, or None
+    marks    Marks that record where documents begin, or None
 
     Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
@@ -128,11 +126,73 @@ def encode(
     except OSError as error:
         raise full(error) from None
     if not found:
-        raise TiedtoolsError(
-            f"{shown(*paths)}: no word of the vocabulary in {text.tokens_read:,} tokens;"
-            " lower `min_count` or use another vocabulary"
-        )
+        raise no_words(paths, text.tokens_read)
     del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
+    return text
+
+
+class Marks:
+    """Marks where documents begin while a text is encoded; an argument of `encode`.
+
+    kind    "line"; "paragraph" or "record": documents are separated by empty lines; or "file"
+    files   number of line ends before each file but the first
+    starts  number of line ends before each document but the first; for lines, none
+
+    With a given vocabulary, a line of unknown words counts as an empty one.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.path, self.ends, self.line_ended = kind, None, 0, False
+        self.files: list[int] = []
+        self.starts: list[int] = self.files if kind == "file" else []
+
+    def see(self, path: Any, ids: Any) -> None:
+        """Record the marks of the next block of IDs, as bytes, of the text at `path`."""
+        ends = np.frombuffer(ids, np.int32) == 0
+        if path != self.path and self.path is not None:
+            self.files.append(self.ends)
+        if self.kind in ("paragraph", "record"):
+            empty = ends & np.append(self.line_ended, ends[:-1])
+            self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
+            self.line_ended = bool(ends[-1]) if ends.size else self.line_ended
+        self.path, self.ends = path, self.ends + int(np.count_nonzero(ends))
+
+    def bounds(self, ids: np.ndarray) -> np.ndarray:
+        """Return the bounds of the documents among the IDs of the text, int64 [documents + 1].
+
+        A document has at least one word; lines without words belong to the document before them.
+        """
+        after = np.flatnonzero(ids == 0) + 1
+        starts = after if self.kind == "line" else after[np.array(self.starts, np.int64) - 1]
+        bounds = np.unique(np.concatenate([[0], starts, [ids.size]]))
+        words = np.append(0, np.cumsum(ids != 0))[bounds]
+        return np.concatenate([[0], bounds[1:-1][np.diff(words)[1:] > 0], [ids.size]]).astype(np.int64)
+
+
+def draw(way: str, documents: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the documents of one run in order, int64: the settings of Antoniak and Mimno 2018, section 4.
+
+    way  "documents": as many as there are, drawn with replacement (bootstrap); "shuffle": each once, in random order;
+         "none": each once, in order
+    """
+    if way == "documents":
+        return rng.integers(documents, size=documents)
+    return rng.permutation(documents) if way == "shuffle" else np.arange(documents)
+
+
+def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> EncodedText:
+    """Return the text of the documents `order` as an EncodedText, whose vocabulary has the counts of this text.
+
+    words  the vocabulary; ids, bounds: of the documents, as returned by Marks.bounds
+    """
+    data = np.ascontiguousarray(ids).data.cast("B")
+    spans = 4 * np.stack([bounds[order], bounds[order + 1]], 1)
+    file = tempfile.TemporaryFile(prefix="tiedtools-")
+    file.writelines(data[start:end] for start, end in spans.tolist())
+    file.flush()
+    text = EncodedText(Vocab(words, np.zeros(len(words), np.int64)), file, os.fstat(file.fileno()).st_size // 4, 0)
+    for part in text.parts():
+        text.vocab.counts += np.bincount(part, minlength=len(words))
     return text

@@ -13,7 +13,7 @@ from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import WordTable, count
 from tiedtools.text.sources import counted, shown
-from tiedtools.text.vocab import UNK, Vocab, log_dropped, select
+from tiedtools.text.vocab import UNK, Vocab, log_dropped, no_words, select
 
 NO_WORD = " "  # cannot occur in a text
 
@@ -82,10 +82,7 @@ class LmText:
         new_id[new_id < 0] = new_id[unk]
         kept = new_id[: len(seen)]
         if not seen[(kept > 0) & (kept != new_id[unk])].any():
-            raise TiedtoolsError(
-                f"{shown(*train)}: no word of the vocabulary in {cut:,} tokens;"
-                " lower `min_count` or use another vocabulary"
-            )
+            raise no_words(train, cut)
         del table
         text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)

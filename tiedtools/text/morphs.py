@@ -10,7 +10,7 @@ import math
 import random
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError, library, quoted
@@ -113,11 +113,6 @@ def seeded(utils: Any, seed: int) -> Iterator[None]:
         yield
 
 
-def is_morfessor(lines: Sequence[str]) -> bool:
-    """Return whether a list of lines begins with the comment that Morfessor and `write` put above analyses."""
-    return bool(lines) and lines[0].startswith("#") and "Morfessor Baseline" in lines[0]
-
-
 def read(path: str) -> list[tuple[int, list[str]]]:
     """Read analyses, pairs (count, list of morphs), from Morfessor's text format: `count morph + morph` per line.
 
@@ -126,9 +121,8 @@ def read(path: str) -> list[tuple[int, list[str]]]:
     """
     if PICKLE.match(first_bytes(path)):
         command = f"morfessor --load {shlex.quote(str(path))} --save-segmentation FILE"
-        raise TiedtoolsError(
-            f"{path}: is a binary file, a Python pickle; convert it with `{command}`, and give that FILE"
-        )
+        remedy = f"convert it with `{command}`, and give that FILE"
+        raise TiedtoolsError(f"{path}: is a binary file, a Python pickle; {remedy}")
     return parse(path, numbered_lines(path))
 
 

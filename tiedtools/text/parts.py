@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from tiedtools.base.errors import TiedtoolsError, unreadable
 from tiedtools.files.output import split_compression
-from tiedtools.text import remote
-from tiedtools.text.sentences import Chunks
+from tiedtools.text.sentences import Chunks, is_url, open_url, url_size
 
 BLOCK = 1 << 20
 PACKED = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd"  # first bytes of gzip, bzip2, xz, and Zstandard, as in xopen
@@ -49,7 +48,7 @@ def blocks_of(part: Part) -> Iterator[bytes]:
 
 def opened(path: str) -> Any:
     """Open a path or URL for reading bytes as stored. Raises OSError or TiedtoolsError."""
-    return remote.open_url(path) if remote.is_url(path) else open(path, "rb")
+    return open_url(path) if is_url(path) else open(path, "rb")
 
 
 def line_start(file: BinaryIO, position: int) -> int:
@@ -77,15 +76,14 @@ def size_of(source: Any) -> tuple[int, bool]:
         raise TiedtoolsError(f"{name}: cannot be divided among ranks; give files")
     path = os.fspath(source)
     try:
-        if remote.is_url(path):
-            size = remote.size(path)
+        if is_url(path):
+            size = url_size(path)
         else:
             info = os.stat(path)
             size = info.st_size if stat.S_ISREG(info.st_mode) else None
         if size is None:
-            raise TiedtoolsError(
-                f"{path}: not a regular file, or of unknown size, and cannot be divided among ranks; give files"
-            )
+            what = "not a regular file, or of unknown size, and cannot be divided among ranks"
+            raise TiedtoolsError(f"{path}: {what}; give files")
         with opened(path) as file:
             return size, split_compression(path)[1] is not None or file.read(6).startswith(PACKED)
     except OSError as error:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import functools
+import itertools
+import json
 import math
 import os
 import typing
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import TiedtoolsError
-from tiedtools.base.settings import Checked, Range, checked, documented, setting
+from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
+from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import numbered_lines, shown
+from tiedtools.text.sources import Decoder, byte_lines, numbered_lines, open_source, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
+PACKED = "zlib:"  # beginning of a list in a string
+LINES = 1 << 12  # of a text that are joined at a time
 THRESHOLDS = {"word2phrase": 100.0, "default": 10.0, "npmi": 0.5}
 
 
@@ -66,7 +73,7 @@ class Phrases(Checked):
         Range(1),
         metavar="MB",
     )
-    passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False)
+    passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, kind in typing.get_type_hints(type(self)).items():
@@ -100,33 +107,36 @@ class Phrases(Checked):
 
         Raises TiedtoolsError for a text that cannot be read.
         """
-        self.join(sources(source), learn=True)
+        self.learn(sources(source))
         return self
 
     def apply(self, source: Any) -> Iterator[list[str]]:
-        """Yield the sentences of a text, a source as for `fit`, with phrases joined; it is read completely first."""
-        rest = b""
-        for block in self.join(sources(source)):
-            *lines, rest = (rest + block).split(b"\n")
-            yield from (line.decode().split() for line in lines)
-        if rest:
-            yield rest.decode().split()
+        """Yield the sentences of a text, a source as for `fit`, with phrases joined, while it is read."""
+        join = self.joiner()
+        for text in sources(source):
+            with open_source(text) as file, Decoder(text, "strict") as decode:
+                lines = byte_lines(file, shown(text))
+                while block := b"".join(itertools.islice(lines, LINES)):
+                    yield from (line.split() for line in join(decode(block)).removesuffix("\n").split("\n"))
 
-    def join(self, paths: list[Any], errors: str = "strict", learn: bool = False) -> Iterator[bytes]:
-        """Return an iterator over blocks of the text at `paths` with phrases joined, pass by pass.
+    def joiner(self) -> Callable[[str], str]:
+        """Return a function that joins the phrases in whole lines of a text, with a blank between words."""
+        from tiedtools.text.phrasetext import Joiner
 
-        learn   first find the phrases of each pass
-        errors  as for counting.count
+        return Joiner(self)
+
+    def learn(self, paths: list[Any], errors: str = "strict") -> Iterator[bytes]:
+        """Find the phrases of each pass; return an iterator over blocks of the text with phrases joined.
+
+        paths, errors  as for counting.count
         """
         from tiedtools.text.phrasetext import PhraseText
 
-        text = PhraseText(paths, errors)
-        if learn:
-            self.passes = []
-        for k in range(len(self.thresholds) if learn else len(self.passes)):
-            if learn:
-                self.passes.append([Phrase(*found) for found in text.find(self, self.thresholds[k])])
-            text.join(self.passes[k], self.delimiter)
+        text, self.passes = PhraseText(paths, errors), []
+        for threshold in self.thresholds:
+            found = [Phrase(*found) for found in text.find(self, threshold)]
+            self.passes.append(sorted(found, key=lambda phrase: -phrase.score))
+            text.join(found, self.delimiter)
         return text.spelled()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -137,9 +147,26 @@ class Phrases(Checked):
     def write(self, file: BinaryIO) -> None:
         file.write("\t".join(COLUMNS).encode() + b"\n")
         for number, phrases in enumerate(self.passes, 1):
-            for words, score, n in sorted(phrases, key=lambda phrase: -phrase.score):
+            for words, score, n in phrases:
                 row = number, self.delimiter.join(words), " ".join(words), repr(score), n
                 file.write("\t".join(map(str, row)).encode() + b"\n")
+
+    def packed(self) -> str:
+        """Return the list in a string, as model files and manifests store it; `of` reads it."""
+        text = json.dumps([self.delimiter, self.passes], ensure_ascii=False)
+        return PACKED + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+    @staticmethod
+    def of(source: Any) -> Phrases | None:
+        """Return the Phrases of a setting: Phrases, a path, a string from `packed`, or None or "none".
+
+        Raises TiedtoolsError for anything else.
+        """
+        if source is None or source == NONE or isinstance(source, Phrases):
+            return None if source == NONE else source
+        if not isinstance(source, str | os.PathLike):
+            raise Mistyped(f"`phrases={quoted(source)}` is not a path or Phrases; correct it")
+        return unpacked(str(source)) if str(source).startswith(PACKED) else Phrases.load(source)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
@@ -164,3 +191,15 @@ class Phrases(Checked):
         phrases = cls(delimiter=delimiter or "_")
         phrases.passes = passes
         return phrases
+
+
+@functools.lru_cache(4)
+def unpacked(text: str) -> Phrases:
+    """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
+    try:
+        delimiter, passes = json.loads(zlib.decompress(base64.b64decode(text.removeprefix(PACKED))))
+        phrases = Phrases(delimiter=delimiter)
+        phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]
+    except (ValueError, TypeError, zlib.error):
+        raise TiedtoolsError("the phrase list of the model is corrupt; get an undamaged copy") from None
+    return phrases

@@ -12,7 +12,7 @@ from tiedtools.base import memory
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
-from tiedtools.text.counting import count, map_zeros
+from tiedtools.text.counting import NO_WORD, WordTable, count, map_zeros
 from tiedtools.text.encoding import full
 from tiedtools.text.sources import counted
 
@@ -34,16 +34,12 @@ class PhraseText:
         self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
         self.threads = available_cores()
 
-    def numbers(self, words: Iterable[str]) -> np.ndarray:
-        """Return the IDs of words, int32 [n], which are new words of the text if necessary."""
-        return self.table.add(" ".join([*words, ""]).encode())
-
     def find(self, settings: Any, threshold: float) -> list[tuple[tuple[str, ...], float, int]]:
         """Count words and pairs; return those above the threshold in the form of phrases.Phrase, by first occurrence.
 
         settings  phrases.Phrases
         """
-        connectors, table = self.numbers(settings.connector_words), self.table
+        connectors, table = numbers(self.table, settings.connector_words), self.table
         V, delimiter = len(table), np.empty((2, 1), np.uint64)
         connects, (H, P), counts = np.zeros(V, np.uint8), np.empty((2, V), np.uint64), np.zeros(V, np.int64)
         connects[connectors] = 1
@@ -109,26 +105,59 @@ class PhraseText:
 
     def join(self, phrases: Collection[Any], delimiter: str) -> None:
         """Join phrases, as from `find`, from left to right, each word in at most one."""
-        new = self.numbers(delimiter.join(words) for words, *_ in phrases)
-        ids = self.numbers(itertools.chain.from_iterable(words for words, *_ in phrases))
-        bounds = np.cumsum([0, *(len(words) for words, *_ in phrases)])
-        known, roles, before = rows(2 * len(phrases) + 1), np.zeros(len(self.table), np.uint8), len(self.ids)
-        kernels.enter(known, roles, ids, bounds)
-        self.ids = self.ids[: kernels.join(self.ids, roles, known, new, self.table.counts)]
+        before, self.ids = len(self.ids), Pass(self.table, phrases, delimiter).join(self.ids)
         log.info(f"phrases: {counted(len(phrases), 'phrase')}; words joined {before - len(self.ids):,} times")
 
     def spelled(self) -> Iterator[bytes]:
         """Yield the text in blocks of UTF-8, with a blank between words."""
-        table, ids = self.table, self.ids
-        lengths = np.diff(table.starts[: len(table) + 1])
 
-        def spell(start: int) -> bytes:
-            block = ids[start : start + BLOCK]
-            out = np.empty(lengths[block].sum(), np.uint8)
-            n = kernels.spell(out, block, table.arena, table.starts, start == 0 or ids[start - 1] == 0)
-            return out[:n].tobytes()
+        def block(start: int) -> bytes:
+            return spell(self.table, self.ids[start : start + BLOCK], start == 0 or self.ids[start - 1] == 0)
 
-        yield from ahead([spell] * self.threads, range(0, len(ids), BLOCK))
+        yield from ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
+
+
+class Pass:
+    """Joins the phrases of a pass, as from PhraseText.find, in the IDs of a WordTable, to which it adds their words."""
+
+    def __init__(self, table: WordTable, phrases: Collection[Any], delimiter: str) -> None:
+        self.table, self.new = table, numbers(table, (delimiter.join(words) for words, *_ in phrases))
+        ids = numbers(table, itertools.chain.from_iterable(words for words, *_ in phrases))
+        bounds = np.cumsum([0, *(len(words) for words, *_ in phrases)])
+        self.known, self.roles = rows(2 * len(phrases) + 1), np.zeros(table.capacity, np.uint8)
+        kernels.enter(self.known, self.roles, ids, bounds)
+
+    def join(self, ids: np.ndarray) -> np.ndarray:
+        """Join phrases in IDs, int32 [n], in place, from left to right, each word in at most one; return those left."""
+        if len(self.roles) < self.table.capacity:
+            self.roles = np.append(self.roles, np.zeros(self.table.capacity - len(self.roles), np.uint8))
+        return ids[: kernels.join(ids, self.roles, self.known, self.new, self.table.counts)]
+
+
+class Joiner:
+    """Joins Phrases in a text, some lines at a time; `</s>` in a text is a word."""
+
+    def __init__(self, phrases: Any) -> None:
+        self.table = WordTable([NO_WORD])
+        self.passes = [Pass(self.table, phrases_of_pass, phrases.delimiter) for phrases_of_pass in phrases.passes]
+
+    def __call__(self, text: str) -> str:
+        """Return whole lines with phrases joined and a blank between words."""
+        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
+        for one in self.passes:
+            ids = one.join(ids)
+        return spell(self.table, ids, True).decode()
+
+
+def numbers(table: WordTable, words: Iterable[str]) -> np.ndarray:
+    """Return the numbers of words in a table, int32 [n], to which new words are added."""
+    return table.add(" ".join([*words, ""]).encode())
+
+
+def spell(table: WordTable, ids: np.ndarray, at_line_start: bool) -> bytes:
+    """Return the text of IDs, with a blank between words."""
+    out = np.empty((table.starts[ids + 1] - table.starts[ids]).sum(), np.uint8)
+    return out[: kernels.spell(out, ids, table.arena, table.starts, at_line_start)].tobytes()
 
 
 def rows(n: int) -> np.ndarray:

@@ -2,13 +2,15 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
-from tiedtools.base.settings import WORDS, Tokenization
+from tiedtools.base.settings import NONE, WORDS, Tokenization
+from tiedtools.text.phrases import Phrases
 from tiedtools.text.records import records
 from tiedtools.text.sentences import Sentences, words_of
 from tiedtools.text.sources import Decoder, byte_lines, open_source, shown
@@ -23,6 +25,7 @@ class Raw:
 
     source     path, URL, Part, open file, or Sentences, whose sentences may then be strings
     rules      the Tokenization; None: the text is words already
+    phrases    the Phrases to join in the words, or None
     field      read this field of records, as records.records; None: the source is plain text
     errors     as for Decoder
     unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
@@ -36,6 +39,7 @@ class Raw:
     errors: str = "strict"
     unit: str = "text"
     processes: int | None = None
+    phrases: Phrases | None = None
 
     def __post_init__(self) -> None:
         if self.rules:
@@ -67,8 +71,10 @@ class Raw:
         texts: Any = self.lines()
         if self.rules:
             texts = tokenized(texts, self.rules, self.processes or available_cores(), shown(self.source))
+        elif self.phrases and self.processes != 1:
+            texts = batches(texts)
         with contextlib.closing(texts):
-            for text in texts:
+            for text in map(self.phrases.joiner(), texts) if self.phrases else texts:
                 yield text.encode()
 
 
@@ -113,42 +119,59 @@ def batches(texts: Iterable[str]) -> Iterator[str]:
 
 
 def prepared(
-    source: Any, tokenize: str | None = None, field: str | None = None, errors: str = "strict", **how: Any
-) -> Any:
-    """Return a source as a Raw, a list of sources likewise; unchanged if `tokenize` and `field` are None.
+    source: Any, tokenize: str | None = None, field: str | None = None, errors: str = "strict", phrases: Any = None,
+    **how: Any
+) -> Any:  # fmt: skip
+    """Return a source as a Raw, a list of sources likewise; unchanged if `tokenize`, `field`, and `phrases` are None.
 
-    tokenize, field, errors  settings of Reading
-    how                      `unit` and `processes` of the Raw
+    tokenize, field, errors, phrases  settings of Reading
+    how                               `unit` and `processes` of the Raw
     """
-    tokenize = None if tokenize == WORDS else tokenize
+    tokenize, phrases = None if tokenize == WORDS else tokenize, Phrases.of(phrases)
     if isinstance(source, list):
-        return [prepared(one, tokenize, field, errors, **how) for one in source]
-    if source is None or tokenize is None and field is None:
+        return [prepared(one, tokenize, field, errors, phrases, **how) for one in source]
+    if source is None or (tokenize, field, phrases) == (None, None, None):
         return source
-    return Raw(source, Tokenization.of(tokenize) if tokenize is not None else None, field, errors, **how)
+    rules = Tokenization.of(tokenize) if tokenize is not None else None
+    return Raw(source, rules, field, errors, phrases=phrases, **how)
 
 
-def as_trained(model: Any, tokenize: str | None = None, tell: bool = True) -> str | None:
-    """Return the `tokenize` setting for texts that a model reads: by default that of its training text, or None.
+def as_trained(settings: Any, tokenize: str | None = None, phrases: Any = None, tell: bool = True) -> dict[str, Any]:
+    """Return `tokenize` and `phrases`, arguments of `prepared`, for texts read by a model with these settings.
 
-    tokenize  the setting to use instead; "words": None. A difference from the model's is logged as a warning
-    tell      log that the text is tokenized
+    tokenize, phrases  settings to use instead of the model's; a difference is logged as a warning
+    tell               log what is done as in training
     """
-    trained = (getattr(model, "settings", None) or {}).get("tokenize", WORDS)
-    if tokenize is None and trained != WORDS and tell:
-        log.info(f"tokenized as in training (`tokenize={trained}`); `tokenize={WORDS}` reads the text as words")
-    elif WORDS not in (tokenize or WORDS, trained) and Tokenization.of(str(tokenize)) != Tokenization.of(trained):
-        log.warning(f"the model was trained with `tokenize={trained}`: words may be missing from its vocabulary")
-    tokenize = tokenize or trained
-    return None if tokenize == WORDS else tokenize
+    trained = {"tokenize": WORDS, "phrases": NONE} | (settings or {})
+    rules, known = trained["tokenize"], trained["phrases"]
+    done = [f"tokenized (`tokenize={rules}`; not with `tokenize={WORDS}`)"] * (tokenize is None and rules != WORDS)
+    done += [f"phrases are joined (not with `phrases={NONE}`)"] * (phrases is None and known != NONE)
+    if done and tell:
+        log.info(f"as in training: {', '.join(done)}")
+    if WORDS not in (tokenize or WORDS, rules) and Tokenization.of(str(tokenize)) != Tokenization.of(rules):
+        log.warning(f"the model was trained with `tokenize={rules}`: words may be missing from its vocabulary")
+    given = Phrases.of(phrases)
+    if given and known not in (NONE, given.packed()):
+        log.warning("the model was trained with other phrases: words may be missing from its vocabulary")
+    return dict(tokenize=tokenize or rules, phrases=phrases or known)
 
 
-def splitter(tokenize: str | None) -> Callable[[Any], list[str]]:
+@functools.lru_cache(4)
+def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
     """Return a function that splits a string into a list of words, and returns an iterable of words as a list.
 
-    tokenize  the setting, or None
+    tokenize, phrases  as from `as_trained`
     """
-    if tokenize is None:
-        return words_of
-    tokenizer = Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False))
-    return lambda text: words_of(tokenizer(text) if isinstance(text, str) else text)
+    steps: list[Any] = []
+    if tokenize != WORDS:
+        steps.append(Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False)))
+    if known := Phrases.of(phrases):
+        steps.append(known.joiner())
+
+    def split(text: Any) -> list[str]:
+        if isinstance(text, str):
+            for step in steps:
+                text = step(text)
+        return words_of(text)
+
+    return split

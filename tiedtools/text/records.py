@@ -77,7 +77,7 @@ def text_of(record: dict[str, Any], field: str, number: int) -> str:
     value: Any = record
     for name in [field] if field in record else field.split("."):
         if not isinstance(value, dict) or name not in value:
-            names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) else ""
+            names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) and value else ""
             raise Wrong(number, f"no field {quoted(field)}{names}")
         value = value[name]
     if isinstance(value, str):

@@ -1,17 +1,23 @@
-"""Sources of text other than paths: sentences as lists of words, and open files."""
+"""Sources of text other than paths: sentences as lists of words, open files, and URLs (s3://, gs://, file://, ...)."""
 
+import contextlib
+import errno
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from tiedtools.base.errors import Contradiction, Mistyped, NotFound, TiedtoolsError, quoted
-from tiedtools.text.remote import is_url
+from tiedtools.base.errors import Contradiction, Mistyped, NotFound, TiedtoolsError, brief, library, quoted, unreadable
 
 BLANKS = "\t\n\v\f\r "  # the only characters that separate words
 WORD = re.compile(f"[^{BLANKS}]+")
 LONGEST_WORD = 1 << 20
+URL = re.compile(r"[A-Za-z][\w+.:-]*://")  # also fsspec's chains, as in simplecache::s3://
+# fsspec raises these without an error number.
+NUMBERS: dict[type, int] = {
+    FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR,
+}  # fmt: skip
 
 
 def sources(source: Any) -> list[Any]:
@@ -20,12 +26,14 @@ def sources(source: Any) -> list[Any]:
     source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
             each an iterable of words. A string is always a path.
 
-    Raises FileNotFoundError for a string of several words that is no existing path, and TypeError for anything else.
+    Raises FileNotFoundError for a string that is no existing path and does not look like one, and TypeError for
+    anything else.
     """
     if isinstance(source, (str, os.PathLike)):
-        if isinstance(source, str) and len(words := source.split()) > 1 and is_absent(source):
-            example = f"[{quoted(' '.join(words[:3]))}.split(), ...]"
-            raise NotFound(f"{quoted(source)}: no such file; a string is a path: pass a text as sentences, {example}")
+        if isinstance(source, str) and is_absent(source) and (" " in source.strip() or not re.search("[./]", source)):
+            example = f"[{quoted(' '.join(source.split()[:3]))}.split(), ...]"
+            remedy = f"check the name or, in Python, pass a text as sentences, {example}"
+            raise NotFound(f"{quoted(source)}: no such file; {remedy}")
         return [os.fspath(source)]
     if isinstance(source, bytes):
         raise Mistyped("expected a path, a file, or an iterable of sentences, found bytes; decode them")
@@ -36,9 +44,8 @@ def sources(source: Any) -> list[Any]:
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
         if " " in paths[0] and all(map(is_absent, paths)):
-            raise NotFound(
-                f"{paths[0]}: no such file; a list of strings is a list of paths: split sentences into words"
-            )
+            remedy = "a list of strings is a list of paths: split sentences into words"
+            raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]
 
@@ -95,10 +102,8 @@ class Sentences(Chunks):
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:
-            kind = type(sentences).__name__
-            raise Mistyped(
-                f"expected a path, a file, or an iterable of sentences, found {kind}; give one of them"
-            ) from None
+            what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
+            raise Mistyped(f"{what}; give one of them") from None
         super().__init__(self.lines(numbered))
 
     def lines(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
@@ -146,3 +151,77 @@ def check(word: object, where: str) -> None:
         raise TiedtoolsError(f"{where}: {quoted(word)} is empty or contains a blank or a zero byte; split or remove it")
     if len(data) > LONGEST_WORD:
         raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
+
+
+def is_url(source: Any) -> bool:
+    """Return whether a source is a URL."""
+    return isinstance(source, str) and URL.match(source) is not None
+
+
+def open_url(url: str) -> BinaryIO:
+    """Open the file at a URL for reading bytes. All errors in opening and in reading are TiedtoolsErrors."""
+    return io.BufferedReader(Remote(url), 1 << 20)
+
+
+def url_size(url: str) -> int | None:
+    """Return the size of the file at a URL in bytes, None if unknown. Raises TiedtoolsError if it is missing."""
+    with translate_errors(url):
+        system, path = resolve(url)
+        return system.info(path).get("size")
+
+
+def resolve(url: str) -> tuple[Any, str]:
+    """Resolve a URL to (fsspec file system, path)."""
+    return library("fsspec.core", f"{url}: needs fsspec", "remote").url_to_fs(url)
+
+
+@contextlib.contextmanager
+def translate_errors(url: str) -> Iterator[None]:
+    """Raise TiedtoolsError for any error in the block, since the exceptions of file systems share no base class."""
+    try:
+        yield
+    except (TiedtoolsError, MemoryError):
+        raise
+    except ImportError as error:
+        install = f"; pip install {error.name.partition('.')[0]}" if error.name else ""
+        raise TiedtoolsError(f"{url}: {brief(error)}{install}") from None
+    except Exception as error:
+        if number := NUMBERS.get(type(error)):
+            error = OSError(number, os.strerror(number))
+        elif not getattr(error, "strerror", None):
+            name = brief(error) or type(error).__name__
+            error = OSError(f"{name}; check the URL, the credentials, and the network")
+        raise unreadable(url, error) from None
+
+
+class Remote(io.RawIOBase):
+    """Unbuffered reader of the file at a URL."""
+
+    file: Any = None
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        with translate_errors(url):
+            system, path = resolve(url)
+            self.file = system.open(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.file.seekable()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        with translate_errors(self.url):
+            return self.file.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        with translate_errors(self.url):
+            data = self.file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if self.file:
+            self.file.close()
+        super().close()

@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import json
 import os
 import sys
 import zlib
@@ -13,9 +14,8 @@ from typing import Any, BinaryIO
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files import digests
-from tiedtools.text import remote
 from tiedtools.text.parts import Part, lines_before
-from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences
+from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences, is_url, open_url, url_size
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
@@ -54,7 +54,7 @@ def refuse_missing(paths: Any) -> None:
     """Raise TiedtoolsError if an input file does not exist, before the first file is read."""
     for path in set(paths) - {"-"}:
         try:
-            remote.size(path) if remote.is_url(path) else os.stat(path)
+            url_size(path) if is_url(path) else os.stat(path)
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -89,8 +89,8 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
     source = sys.stdin.buffer if path == "-" else path
     opened = contextlib.nullcontext()
     try:
-        if isinstance(path, Part) or remote.is_url(path):
-            source = opened = path.open() if isinstance(path, Part) else remote.open_url(path)
+        if isinstance(path, Part) or is_url(path):
+            source = opened = path.open() if isinstance(path, Part) else open_url(path)
         # A Part of a plain file may begin like a compressed file.
         file = source if isinstance(path, Part) else xopen(source, "rb", threads=0)
     except ImportError as error:
@@ -166,17 +166,17 @@ def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
         number += 1
 
 
-def numbered_lines(path: Any) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Any, most: float = LARGEST_LIST) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
-    Raises TiedtoolsError with file and line for bytes that are not text, and for a file above LARGEST_LIST bytes.
+    Raises TiedtoolsError with file and line for bytes that are not text, and for a file of more than `most` bytes.
     """
     size = 0
     with open_source(str(path)) as file:
         for number, line in enumerate(byte_lines(file, path), 1):
             size += len(line)
-            if size > LARGEST_LIST:
-                raise TiedtoolsError(f"{path}: has more than {LARGEST_LIST:,} bytes; is this the right file?")
+            if size > most:
+                raise TiedtoolsError(f"{path}: has more than {most:,} bytes; is this the right file?")
             try:
                 line = line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
@@ -184,6 +184,16 @@ def numbered_lines(path: Any) -> Iterator[tuple[int, str]]:
             if "\0" in line:
                 raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
             yield number, line
+
+
+def json_lines(path: Any, remedy: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number from 1, JSON object) for each nonblank line of a small file. Raises TiedtoolsError for others."""
+    for number, line in numbered_lines(path):
+        if line.strip():
+            try:
+                yield number, {**json.loads(line)}
+            except (ValueError, TypeError, RecursionError):
+                raise TiedtoolsError(f"{shown(str(path))}:{number}: not a JSON object; {remedy}") from None
 
 
 def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[tuple[Any, bytes]]:
@@ -204,9 +214,8 @@ def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[t
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
                 if len(tail) > LONGEST_WORD:
-                    raise TiedtoolsError(
-                        f"{shown(path)}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?"
-                    )
+                    what = f"a word of more than {LONGEST_WORD:,} bytes"
+                    raise TiedtoolsError(f"{shown(path)}: {what}; is this plain text?")
                 if cut:
                     yield path, decode.clean(data[:cut])
                     unfinished = data[cut - 1 : cut] != b"\n"

@@ -1,5 +1,6 @@
 """Segment words into morphs, syllables, or characters, and list the subwords of a vocabulary."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ from tiedtools.files.modelfile import Arrays
 from tiedtools.text import morphs
 from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import numbered_lines, shown
-from tiedtools.text.syllables import Syllables
 from tiedtools.text.vocab import END, UNK
 
 KINDS = "morphs", "syllables", "chars"
@@ -24,6 +24,56 @@ class Characters:
     """Segmentation of words into Unicode characters; a letter and a combining accent are two."""
 
     segment = list
+
+
+class Syllables:
+    """Segmentation of words at all hyphenation points of Pyphen with LibreOffice's patterns, and at hyphens.
+
+    Hyphens and the empty syllables next to them are dropped, except in words of hyphens only. A word that cannot be
+    split is one syllable. The patterns of a few languages change letters at a break: Hungarian asszonnyal becomes asz
+    szony nyal. Pyphen is imported when the first word is segmented.
+
+    language  code such as "en_US", "de_DE", or "ru"; a region without patterns uses the patterns of the language
+    version   version of Pyphen
+    patterns  SHA-256 of the pattern file in hexadecimal; None: accept any
+    """
+
+    def __init__(self, language: str, version: str | None = None, patterns: Any = None) -> None:
+        self.language, self.version, self.patterns = language, version, patterns
+        self.pyphen: Any = None
+
+    def load(self) -> "Syllables":
+        """Load the patterns; return self.
+
+        Raises TiedtoolsError if Pyphen is not installed, or if its patterns have changed since the model was trained;
+        Contradiction for a language without patterns.
+        """
+        try:
+            import pyphen
+        except ImportError:
+            raise TiedtoolsError(f"syllables need Pyphen: {self.remedy()}") from None
+        name = pyphen.language_fallback(self.language)
+        if name is None:
+            known = [name for name, path in pyphen.LANGUAGES.items() if path.name == f"hyph_{name}.dic"]
+            raise Contradiction(f"`language={quoted(self.language)}` is not one of {', '.join(known)}")
+        patterns = hashlib.sha256(pyphen.LANGUAGES[name].read_bytes()).hexdigest()
+        if self.patterns not in (None, patterns):
+            what = f"the {self.language} patterns of Pyphen {pyphen.__version__}"
+            used = f"those of version {self.version}, which segmented the training text"
+            raise TiedtoolsError(f"{what} are not {used}; {self.remedy()}")
+        if self.patterns is None:
+            self.version, self.patterns = pyphen.__version__, patterns
+        self.pyphen = pyphen.Pyphen(lang=name)
+        return self
+
+    def remedy(self) -> str:
+        return f"pip install pyphen=={self.version}" if self.version else 'pip install "tiedtools[subwords]"'
+
+    def segment(self, word: str) -> list[str]:
+        """Split a word into syllables, a list of str; "" has none. Raises the errors of `load`."""
+        if self.pyphen is None:
+            self.load()
+        return [syllable for syllable in self.pyphen.inserted(word).split("-") if syllable] or [word] * bool(word)
 
 
 class Subwords:
@@ -190,26 +240,24 @@ def atoms(atomic_unk: bool) -> set[str]:
 def from_file(path: str, words: list[str]) -> tuple[dict[str, list[str]] | None, Any]:
     """Read (dict: word -> subwords, Lexicon) from a file of segmentations; errors as in `Subwords.learn`."""
     lines = list(numbered_lines(path))
-    if morphs.is_morfessor([line for _, line in lines[:1]]):
+    if any(line.startswith("#") and "Morfessor Baseline" in line for _, line in lines[:1]):
         return None, morphs.Lexicon.of(morphs.parse(path, lines))
     name, segmentations = shown(path), {}
     for number, line in lines:
         if fields := WORD.findall(line):
             word, *subwords = fields
             if not subwords:
-                raise TiedtoolsError(
-                    f"{name}:{number}: no subwords of {quoted(word)}; give `word sub sub` in each line"
-                )
+                what = f"no subwords of {quoted(word)}"
+                raise TiedtoolsError(f"{name}:{number}: {what}; give `word sub sub` in each line")
             if word in segmentations:
                 raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
             segmentations[word] = subwords
     segmentations.setdefault(UNK, [UNK])
     if missing := [word for word in words if word not in segmentations]:
         others = f" and {len(missing) - 1:,} more of the {len(words):,} words" if missing[1:] else ""
+        what = f"has no line for the word {quoted(missing[0])}{others} of the vocabulary"
         advice = "add lines `word sub sub`; `tiedtools segment --types` writes them for a text"
-        raise TiedtoolsError(
-            f"{name}: has no line for the word {quoted(missing[0])}{others} of the vocabulary; {advice}"
-        )
+        raise TiedtoolsError(f"{name}: {what}; {advice}")
     return segmentations, morphs.Lexicon.of((1, segmentations[word]) for word in words)
 
 

@@ -1,6 +1,8 @@
 """Vocabulary: words and their counts, in word2vec.c's order and file format."""
 
 import dataclasses
+import math
+import re
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -8,8 +10,9 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import byte_lines, numbered_lines, open_source, shown
+from tiedtools.text.sources import LARGEST_LIST, numbered_lines, shown
 
+COUNT = re.compile("[0-9]{1,18}")
 END, UNK = "</s>", "<unk>"
 
 
@@ -57,23 +60,7 @@ class Vocab:
     @classmethod
     def read(cls, path: str, min_count: int = 1, max_vocab: int | None = None) -> "Vocab":
         """Read word2vec.c's vocabulary format; sort and drop words as `select` does, and log how many are dropped."""
-        name, counts = shown(path), {}
-        with open_source(path) as file:
-            for number, line in enumerate(byte_lines(file, name), 1):
-                fields = line.split()
-                if not fields:
-                    continue
-                try:
-                    word, count = fields[0].decode(), int(fields[-1])
-                except ValueError:
-                    fields = []
-                if len(fields) != 2 or b"\0" in line or not fields[1].isdigit() or count >= 1 << 62:
-                    raise TiedtoolsError(f"{name}:{number}: expected `word count`; is this a vocabulary file?")
-                if word in counts:
-                    raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
-                counts[word] = count
-        if not counts:
-            raise TiedtoolsError(f"{name}: is empty; give a vocabulary file")
+        name, counts = shown(path), read_counts(path, "vocabulary file", most=math.inf)
         if not 0 < sum(counts.values()) < 1 << 62:
             raise TiedtoolsError(f"{name}: the counts add up to {sum(counts.values())}; is this a vocabulary file?")
         counts = {END: counts.pop(END, 0), **counts}
@@ -85,18 +72,31 @@ class Vocab:
 
 def read_words(path: str) -> list[str]:
     """Read distinct words, one `word` or `word count` per line; return a list that begins with `</s>`."""
-    name, words = shown(path), {}
-    for number, line in numbered_lines(path):
-        word, *counts = WORD.findall(line) or [""]
-        if counts[1:] or not all(map(str.isdigit, counts)):
-            raise TiedtoolsError(f"{name}:{number}: expected a word, or `word count`; is this a list of words?")
-        if word in words:
-            raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
-        if word:
-            words[word] = None
-    if not words:
-        raise TiedtoolsError(f"{name}: is empty; give a list of words")
-    return list({END: None, **words})
+    return list({END: 0, **read_counts(path, "list of words", alone=True)})
+
+
+def read_counts(path: str, kind: str, alone: bool = False, most: float = LARGEST_LIST) -> dict[str, int]:
+    """Read words and their counts, one `word count` per line, a dict; empty lines are skipped.
+
+    kind   what the file is, for messages
+    alone  whether a line may be a word without a count, which is then 0
+    most   maximum size in bytes
+
+    Raises TiedtoolsError, with the number of the line, for another line and for a repeated word.
+    """
+    name, counts = shown(path), {}
+    for number, line in numbered_lines(path, most):
+        if fields := WORD.findall(line):
+            word, *count = fields
+            if len(count) != 1 - (alone and not count) or not all(COUNT.fullmatch(digits) for digits in count):
+                expected = "a word, or `word count`" if alone else "`word count`"
+                raise TiedtoolsError(f"{name}:{number}: expected {expected}; is this a {kind}?")
+            if word in counts:
+                raise TiedtoolsError(f"{name}:{number}: duplicate word {quoted(word)}; remove one line")
+            counts[word] = int(*count)
+    if not counts:
+        raise TiedtoolsError(f"{name}: is empty; give a {kind}")
+    return counts
 
 
 def select(counts: np.ndarray, min_count: float, max_vocab: int | None) -> np.ndarray:
@@ -115,3 +115,9 @@ def log_dropped(name: str, counts: np.ndarray, min_count: int, max_vocab: int | 
     for option, dropped in (f"`min_count={min_count}`", rare), (f"`max_vocab={max_vocab}`", len(counts) - rare - left):
         if dropped:
             log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")
+
+
+def no_words(paths: Any, tokens: int) -> TiedtoolsError:
+    """Return the TiedtoolsError for a text of so many tokens without a word of the vocabulary."""
+    what = f"no word of the vocabulary in {tokens:,} tokens"
+    return TiedtoolsError(f"{shown(*paths)}: {what}; lower `min_count` or use another vocabulary")

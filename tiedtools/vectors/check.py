@@ -4,17 +4,20 @@ import codecs
 import collections
 import contextlib
 import itertools
+import os
 import re
-from typing import Any
+from collections.abc import Callable, Sized
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, printable, quoted
-from tiedtools.files import modelfile
-from tiedtools.text.sources import shown
-from tiedtools.text.vocab import END
-from tiedtools.vectors import formats, kinds
-from tiedtools.vectors.formats import NUMBER
+from tiedtools.files import manifest, modelfile
+from tiedtools.text import morphs
+from tiedtools.text.sources import json_lines, open_source, shown
+from tiedtools.text.vocab import END, Vocab
+from tiedtools.vectors import formats, matrixfiles
+from tiedtools.vectors.formats import NUMBER, PEEK
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import ROW, Rows
@@ -33,7 +36,7 @@ class Check(Rows):
     """Problems found in a vector file; the constructor runs the check.
 
     format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as by Vectors.read;
-              the result may then also be the name of one of the kinds of file in kinds.py
+              the result may then also be the name of one of the kinds of file below
     use       the program that reads or wrote a file of another kind; empty for vectors and models
     checked   whether the content was checked; some kinds of file are only recognized
     problems  dict: kind -> list of (position, problem), at most the first `examples`; position is ":LINE", ": row ROW",
@@ -52,7 +55,7 @@ class Check(Rows):
         try:
             if model := find_model(path):
                 self.check_model(*model)
-            elif not format and (matrix := kinds.matrix_of(path)):
+            elif not format and (matrix := matrix_of(path)):
                 self.format, self.checked = "list of words", False
                 self.use = f"`tiedtools check {matrix}` checks it with its vectors"
             else:
@@ -104,13 +107,13 @@ class Check(Rows):
         self.add_words(words, ": row ", 1)
 
     def recognize(self, reader: VectorReader) -> bool:
-        """Return whether a stream may have vectors. A file of another kind (kinds.py) is checked here."""
+        """Return whether a stream may have vectors. A file of another Kind is checked here."""
         start = reader.rest
         if not start:
             self.oddity("empty", "", "is empty")
             return False
         super().recognize(reader)
-        if not self.requested and (kind := kinds.kind_of(reader.first_lines())):
+        if not self.requested and (kind := kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
             self.checked = kind.read is not None and self.path != "-"
             if kind.read and self.checked:
@@ -186,11 +189,8 @@ class Check(Rows):
         if not word:
             self.oddity("blanks", position, "has no word")
         elif odd := ODD.search(text):
-            self.oddity(
-                "odd word",
-                position,
-                f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character",
-            )
+            what = f"the word {text!a:.60} contains U+{ord(odd[0]):04X}, a space or control character"
+            self.oddity("odd word", position, what)
 
     def add_numbers(self, matrix: np.ndarray, place: str, number: int, words: list[Any]) -> None:
         """Check the rows of a matrix (V, E) at the positions PLACE NUMBER, PLACE NUMBER + 1, ..."""
@@ -198,14 +198,104 @@ class Check(Rows):
             squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow
         for row in np.flatnonzero(~((1e-30 < squares) & (squares < LARGEST_NORM**2 * 0.99))).tolist():
             norm = np.linalg.norm(matrix[row].astype(np.float64))
-            vector = f"the vector of {quoted(words[row])}"
             if not np.isfinite(norm):
-                self.oddity("not finite", f"{place}{number + row}", f"{vector} has a value that is nan or infinite")
+                kind, what = "not finite", "has a value that is nan or infinite"
             elif norm == 0 and words[row] not in NEVER_PREDICTED:
-                self.oddity("zero", f"{place}{number + row}", f"{vector} is all zeros")
+                kind, what = "zero", "is all zeros"
             elif norm > LARGEST_NORM and matrix[row].min() < 0:
-                self.oddity(
-                    "huge",
-                    f"{place}{number + row}",
-                    f"{vector} has norm {norm:.2g}; if training diverged, lower the learning rate",
-                )
+                kind, what = "huge", f"has norm {norm:.2g}; if training diverged, lower the learning rate"
+            else:
+                continue
+            self.oddity(kind, f"{place}{number + row}", f"the vector of {quoted(words[row])} {what}")
+
+
+# Other files that tiedtools writes, and published test sets, are recognized by their first lines. Plain text is not,
+# since damaged vectors may look like text.
+N = f"(?:{NUMBER.pattern.decode()})"
+WORD = rf"(?!{N} )[^\t ]+"  # a word that is not a number
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    use   the program that reads or wrote it
+    read  function that reads a path, returns its words or None, and raises TiedtoolsError; None: cannot be checked
+    """
+
+    name: str
+    use: str
+    read: Callable[[str], Sized | None] | None = None
+
+
+def read_manifest(path: str) -> None:
+    with open_source(path) as file:
+        manifest.loads(file.read(), shown(path))
+
+
+def read_json(path: str) -> None:
+    for _ in json_lines(path, "get the whole file or correct the line"):
+        pass
+
+
+VOCABULARY = Kind("vocabulary", "`-read-vocab` reads it", Vocab.read)
+SEGMENTATION = Kind("segmentation", "`--segmentation` of `tiedtools lstm` reads it")
+CLASSES = Kind("classes of words", "written by `w2v -classes`")
+# Expressions that match the beginning of a file, in order of precedence.
+BEGINNINGS = {
+    re.escape(manifest.START.decode()): Kind("run manifest", "`tiedtools rerun` reads it", read_manifest),
+    r'\{"epoch": ': Kind("training log", "`tiedtools plot curves` reads it", read_json),
+    r'\{"line": \d+, "source": ': Kind("attention weights", "`tiedtools plot attention` reads them", read_json),
+    r'\{"\w+": ': Kind("JSON", "written by a command with --json", read_json),
+    r"# Morfessor Baseline": Kind("morphs", "`tiedtools segment --load` reads them", morphs.read),
+    r"# \w+=|words +dim +": Kind("table", "written by a command that evaluates vectors"),
+    r"(word\t[^\n]+\tcosine|a\tb\tc\t[^\n]+\tscore)[\t\n]": Kind("table", "written by `nn` or `analogy`"),
+    r"file [^\n]*: [\d,]+ sentences, |[^\n]*\n\tp\( ": Kind("perplexity", "written by `tiedtools ppl`"),
+    r"\n*(Iter|iter): +\d+|rnnlm file: |test log probability: ": Kind("log of rnnlm", "written by `tiedtools rnnlm`"),
+    r"BLEU\|": Kind("BLEU", "written by `tiedtools bleu`"),
+    rf": (?!{N}[\t \n])[^\n]+\n": Kind("analogy questions", "`tiedtools eval-analogy --set` reads them"),
+    r"\ufffdPNG\n|<\?xml [^>]*>\s*<!DOCTYPE svg|<svg": Kind("picture", "written by `tiedtools plot`"),
+}
+SCORED = rf"{WORD} {WORD} {N}|[^\t]+\t(?!{N}\t)[^\t]+\t(.*\t)?{N}(\t.*)?|\d+\t[^\t]+\t{N}"
+# Expressions that match each of the first lines.
+LINES = {
+    r"\d+ \|\|\| .* \|\|\| .*": Kind("n-best list", "written by `tiedtools translate`"),
+    r"-(\d+\.\d+|inf)|0\.0+": Kind("log probabilities", "written by `tiedtools nbest`"),
+    r"[^\t]+\t\d+\t-?\d\.\d+\t[^\t]+": Kind("similar sentences", "written by `tiedtools similar`"),
+    SCORED: Kind("words and scores", "`tiedtools eval-sim --set` reads them if they are pairs of words"),
+}
+
+
+def kind_of(start: bytes) -> Kind | None:
+    """Return the Kind of a file that begins with the bytes `start`, at least PEEK lines; None if unknown."""
+    text = start.decode("utf-8", "replace").replace("\r\n", "\n")
+    if kind := next((kind for pattern, kind in BEGINNINGS.items() if re.match(pattern, text)), None):
+        return kind
+    lines = text.split("\n")
+    lines = lines[:-1] or lines
+    counts = [re.fullmatch(r"[^\t ]+ (\d+)", line) for line in lines]
+    if lines[0].startswith("</s> ") and all(counts):
+        counts = [int(count[1]) for count in counts[1:] if count]
+        return VOCABULARY if counts == sorted(counts, reverse=True) else CLASSES
+    lines = lines[:PEEK]
+    if all(map(is_segmentation, lines)):
+        return SEGMENTATION
+    return next((kind for pattern, kind in LINES.items() if all(re.fullmatch(pattern, line) for line in lines)), None)
+
+
+def is_segmentation(line: str) -> bool:
+    """Return whether a line is `word<TAB>sub sub`; syllables lack the hyphens of the word."""
+    word, tab, subwords = line.partition("\t")
+    return bool(tab) and subwords.replace(" ", "") in (word, word.replace("-", ""))
+
+
+def matrix_of(path: str) -> str | None:
+    """Return the path of the matrix that belongs to a .words or metadata file at `path`; None if there is none."""
+    if path.endswith(".words"):
+        matrices = [path.removesuffix("words") + extension for extension in ("npy", "safetensors")]
+    else:
+        folder, name = os.path.split(path)
+        names = [name.replace("metadata", "vectors", 1), name.replace("metadata", "tensor", 1)]
+        names.append(name.replace(".metadata", ""))
+        matrices = [os.path.join(folder, name) for name in names]
+        matrices = [matrix for matrix in matrices if matrix != path and matrixfiles.metadata_path(matrix) == path]
+    return next(filter(os.path.exists, matrices), None)

@@ -1,5 +1,6 @@
-"""Look up the word counts of vectors in their model file, in a vocabulary, or in the manifest beside them."""
+"""Look up the word counts and the settings of vectors in their model file or in the manifest beside them."""
 
+import contextlib
 import os
 from typing import Any
 
@@ -30,7 +31,7 @@ def unpacked(pairs: Any, V: int) -> np.ndarray:
 def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray | None:
     """Return the counts of the V words of vectors in the training text, int64 [V]; None if unknown.
 
-    path   as for Vectors.read; the manifest of a vector file is used only if it records a file of the same size
+    path   as for Vectors.read; for the manifest of a vector file, see `recorded`
     vocab  path of a file of `word count` lines to use instead, 0 for other words; None: the .vocab file of a matrix
     """
     V = len(words)
@@ -47,19 +48,34 @@ def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray |
         if model[1] == "source":
             counts = arrays.get("source_counts", counts)  # absent if the vocabulary is joint
     else:
-        counts = from_manifest(path, V)
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            return unpacked((recorded(path) or {}).get("counts"), V)
+        return None
     return counts if counts is not None and counts.shape == (V,) and counts.dtype.kind == "i" else None
 
 
-def from_manifest(path: str, V: int) -> np.ndarray | None:
-    """Read the V counts from the manifest of a vector file; None if there are none."""
+def settings(path: str) -> dict[str, Any]:
+    """Return the settings with which the texts of vectors were read, such as `tokenize`; {} if unknown.
+
+    path  as for `word_counts`
+    """
+    if (model := find_model(path)) and not modelfile.is_rnnlm(model[0]):
+        header = modelfile.read(model[0], {"header"})[0]
+        return header.get("settings") or header["config"]  # of a file of runs
+    record = None if model else recorded(path)
+    found: dict[str, Any] = {**record["options"], **record["settings"]} if record else {}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def recorded(path: str) -> dict[str, Any] | None:
+    """Return the manifest of a vector file; None if there is none, or if it records a file of another size."""
     try:
         with open(path + manifest.SUFFIX, "rb") as file:
             record = manifest.loads(file.read(), path + manifest.SUFFIX)
         same = {"path": os.path.basename(path), "bytes": os.path.getsize(path)}
         outputs = [{**output, "path": os.path.basename(str(output.get("path")))} for output in record["outputs"]]
-        return unpacked(record["counts"], V) if any(same.items() <= output.items() for output in outputs) else None
-    except (OSError, TiedtoolsError, KeyError, ValueError, TypeError, OverflowError):
+        return record if any(same.items() <= output.items() for output in outputs) else None
+    except (OSError, TiedtoolsError):
         return None
 
 

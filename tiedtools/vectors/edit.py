@@ -1,4 +1,4 @@
-"""Transform word vectors: select words, lower-case them, remove spaces in words, and normalize vectors."""
+"""Transform word vectors: lower-case words, remove spaces in words, normalize vectors, and cluster them by k-means."""
 
 import re
 
@@ -7,6 +7,9 @@ import numpy as np
 from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
+
+BLOCK = 4096  # rows at a time
+SCORES = 1 << 22  # maximum size of a block of scores, which limits the rows if there are many classes
 
 
 def lower(vectors: Vectors, how: str) -> Vectors:
@@ -38,3 +41,23 @@ def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
 def normalized(vectors: Vectors) -> Vectors:
     """Normalize vectors to Euclidean length 1; zero vectors stay zero."""
     return Vectors(vectors.words, unit(vectors.matrix))
+
+
+def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:
+    """Cluster the rows of `matrix` [V, m] into `classes` classes by dot product with unit-length means; int64 [V].
+
+    As by word2vec.c's -classes, row k starts in class k mod `classes`; means and assignments are updated `iterations`
+    times.
+    """
+    assigned = np.arange(len(matrix)) % classes
+    block = max(1, min(BLOCK, SCORES // classes))
+    for _ in range(iterations):
+        centers = np.zeros((classes, matrix.shape[1]), np.float64)
+        np.add.at(centers, assigned, matrix)
+        norms = np.linalg.norm(centers, axis=1, keepdims=True)
+        centers = (centers / np.where(norms > 0, norms, 1)).astype(np.float32)
+        # An empty class stays empty.
+        bias = np.where(norms[:, 0] > 0, 0, -np.inf).astype(np.float32)
+        for start in range(0, len(matrix), block):
+            assigned[start : start + block] = np.argmax(matrix[start : start + block] @ centers.T + bias, axis=1)
+    return assigned

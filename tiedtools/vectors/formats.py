@@ -41,32 +41,24 @@ FOLDER = "model2vec"  # the format of folders
 DTYPES = "float32", "float16"
 # Other programs split lines of text at all spaces, and lines of GloVe at the last E spaces, so that a number at the end
 # of a word would become part of the vector.
+LISTED = r"\n|\r\Z", True, True, DTYPES  # of a matrix and a list of words
 FORMATS = {
     "text": Format(f"{STREAMS}:read", f"{STREAMS}:write_text", (".txt", ".vec", ".w2v"), SPACES, by_name=False),
     "binary": Format(f"{STREAMS}:read", f"{STREAMS}:write_binary", (".bin",), SPACES, by_name=False),
-    "glove": Format(
-        f"{STREAMS}:read", f"{STREAMS}:write_glove", (".glove",), rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z", False
-    ),
+    "glove": Format(f"{STREAMS}:read", f"{STREAMS}:write_glove", (".glove",),
+                    rf"\n|[ \t](?:{NUMBER.pattern.decode()})?\Z", by_name=False),
     "fasttext": Format(f"{FASTTEXT}:read", f"{FASTTEXT}writer:write", (".ftz",), "[ \t-\r\0]", by_name=False),
-    **{
-        name: Format(
-            f"{MATRICES}:read_{name}", f"{MATRICES}:write_{name}", (f".{name}",), r"\n|\r\Z", True, True, DTYPES
-        )
-        for name in ("npy", "safetensors")
-    },
+    "npy": Format(f"{MATRICES}:read_npy", f"{MATRICES}:write_npy", (".npy",), *LISTED),
+    "safetensors": Format(f"{MATRICES}:read_safetensors", f"{MATRICES}:write_safetensors", (".safetensors",), *LISTED),
     "tsv": Format(f"{MATRICES}:read_tsv", f"{MATRICES}:write_tsv", (".tsv",), r"[\t\n]|\r\Z", two_files=True),
     FOLDER: Format(f"{STATIC}:read", f"{STATIC}:write", (), SPACES, dtypes=DTYPES),
-}
+}  # fmt: skip
 
 
 def extensions(by_name: bool = False) -> dict[str, str]:
     """Return {extension: format} of written files; `by_name`: only those that also decide how a file is read."""
-    return {
-        extension: name
-        for name, format in FORMATS.items()
-        for extension in format.extensions
-        if format.by_name or not by_name
-    }
+    formats = {name: format for name, format in FORMATS.items() if format.by_name or not by_name}
+    return {extension: name for name, format in formats.items() for extension in format.extensions}
 
 
 def format_by_name(path: str) -> str | None:
@@ -78,6 +70,6 @@ def format_by_name(path: str) -> str | None:
 
 def read(rows: Any, format: str | None = None) -> None:
     """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
-    if format is None and imported("tiedtools.vectors.foreign:is_fasttext")(rows.path):
+    if format is None and imported("tiedtools.vectors.rows:is_fasttext")(rows.path):
         format = "fasttext"
     imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

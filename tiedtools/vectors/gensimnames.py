@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tiedtools.base.aliases import Renaming
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction, TiedtoolsError, library
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
@@ -26,17 +26,15 @@ class GensimNames(Renaming):
     """
 
     instead: ClassVar = {
+        **dict.fromkeys(("fill_norms", "init_sims"), "`get_normed_vectors()`; there is nothing to prepare"),
         "add_vector": "`joined(Vectors([word], [vector]))`, which returns both",
         "add_vectors": "`joined(Vectors(words, matrix))`, which returns both",
         "evaluate_word_analogies": '`tiedtools.evaluate_analogies(vectors, "questions-words.txt")`',
         "evaluate_word_pairs": '`tiedtools.evaluate_similarity(vectors, "pairs.tsv")`',
-        "fill_norms": "`get_normed_vectors()`; there is nothing to prepare",
-        "init_sims": "`get_normed_vectors()`; there is nothing to prepare",
         "most_similar_cosmul": '`analogy("man", "king", "woman", method="mul")`',
         "save": '`write("vectors.npy")`, which `tiedtools.load` reads',
-        "vocab": "`index`, a dict: word -> row, and `counts`",
-        "wmdistance": "`to_gensim().wmdistance(...)`",
-    }
+        "vocab": "`index`, a dict: word -> row, and `counts`", "wmdistance": "`to_gensim().wmdistance(...)`",
+    }  # fmt: skip
     index_to_key = index2word = same_as("words")
     key_to_index = same_as("index")
     vectors = same_as("matrix")
@@ -46,11 +44,7 @@ class GensimNames(Renaming):
 
     def to_gensim(self: Any) -> Any:
         """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError:
-            raise TiedtoolsError("conversion needs gensim; pip install gensim") from None
-        keyed = KeyedVectors(self.dim)
+        keyed = library("gensim.models", "conversion needs gensim").KeyedVectors(self.dim)
         keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
         return keyed
 
@@ -111,13 +105,9 @@ class GensimNames(Renaming):
         return len(self.closer_than(key1, key2)) + 1
 
     def get_mean_vector(
-        self: Any,
-        keys: Iterable[Any],
-        weights: Any = None,
-        pre_normalize: bool = True,
-        post_normalize: bool = False,
-        ignore_missing: bool = True,
-    ) -> np.ndarray:
+        self: Any, keys: Iterable[Any], weights: Any = None, pre_normalize: bool = True, post_normalize: bool = False,
+        ignore_missing: bool = True
+    ) -> np.ndarray:  # fmt: skip
         """Return the weighted mean (E,) of terms: the sum of weight times vector over the sum of absolute weights.
 
         pre_normalize, post_normalize  scale each vector, or the mean, to length 1

@@ -64,9 +64,8 @@ def open_npy(path: str) -> np.ndarray:
     if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
         raise TiedtoolsError(f"{path}: is not one matrix of floats; save one matrix with a row per word")
     if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
-        raise TiedtoolsError(
-            f"{path}: is not a whole .npy file: {size - start:,} bytes of data, expected {needed:,}; get the whole file"
-        )
+        what = f"{size - start:,} bytes of data, expected {needed:,}"
+        raise TiedtoolsError(f"{path}: is not a whole .npy file: {what}; get the whole file")
     return np.memmap(path, dtype, "r", start, shape, order)
 
 
@@ -82,10 +81,8 @@ def read_safetensors(rows: Rows, format: str | None = None) -> None:
         names = [name for name, shape in shapes.items() if len(shape) == 2]
         fitting = [name for name in names if shapes[name][0] == len(words)]
         if len(fitting) != 1:
-            number = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'})"
-            raise TiedtoolsError(
-                f"{rows.path}: {number} have a row for each of the {len(words)} words of {words_path}; save exactly one"
-            )
+            what = f"{len(fitting)} of its matrices ({brief(', '.join(names)) or 'none'}) have a row for each of the"
+            raise TiedtoolsError(f"{rows.path}: {what} {len(words)} words of {words_path}; save exactly one")
         return fitting
 
     (matrix,) = read_tensors(rows.path, choose).values()
@@ -114,11 +111,8 @@ def read_tensors(
                 wanted = ", ".join(SAFETENSORS)
                 raise TiedtoolsError(f"{path}: has numbers of type {quoted(str(type))}; save it as one of {wanted}")
             shape, dtype = tuple(map(operator.index, tensors[name]["shape"])), np.dtype(types[type])
-            if (
-                not 0 <= start <= end <= rest - size
-                or min(shape) < 1
-                or math.prod(shape) * dtype.itemsize != end - start
-            ):
+            needed = math.prod(shape) * dtype.itemsize
+            if not 0 <= start <= end <= rest - size or min(shape) < 1 or needed != end - start:
                 raise ValueError(f"expected an array of {' by '.join(map(str, shape))}, found {end - start} bytes")
             array = np.memmap(path, dtype, "r", 8 + size + start, shape)
             arrays[name] = (array.astype(np.uint32) << 16).view(np.float32) if type == "BF16" else array
@@ -126,9 +120,8 @@ def read_tensors(
     except OSError as error:
         raise unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TiedtoolsError(
-            f"{path}: is not a whole safetensors file of floats: {brief(error)}; get the whole file"
-        ) from None
+        what = f"is not a whole safetensors file of floats: {brief(error)}"
+        raise TiedtoolsError(f"{path}: {what}; get the whole file") from None
 
 
 def read_tsv(rows: Rows, format: str | None = None) -> None:
@@ -294,10 +287,8 @@ def write_words(file: BinaryIO, words: list[str]) -> None:
 def labels(path: str, words: list[str]) -> list[str]:
     """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
     if blank := sum(map(is_blank, words)):
-        log.warning(
-            f"{path}: {counted(blank, 'blank word')} written by code point, such as U+00A0; TensorBoard skips blank"
-            " lines, which would shift all later words"
-        )
+        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
+        log.warning(f"{path}: {what}; TensorBoard skips blank lines, which would shift all later words")
         words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
     return words
 

@@ -93,10 +93,8 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
         raise TiedtoolsError(f"{path}: is not a file of runs, so :{which} does not apply; remove the suffix")
     config, words, arrays = read_parts(path, which == "source")
     if which == "sum" and config.get("tying") == "signs":
-        raise TiedtoolsError(
-            f"{path}: its input and output vectors differ only in signs, so that their sum cancels dimensions;"
-            f" read {path}:in"
-        )
+        why = "its input and output vectors differ only in signs, so that their sum cancels dimensions"
+        raise TiedtoolsError(f"{path}: {why}; read {path}:in")
     if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
         raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
@@ -118,17 +116,14 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
     for name in ("in", "out") if which == "sum" else [which]:
         matrix = matrices[name]
         if matrix.dtype.kind != "f" or len(matrix) != V or not matrix.size:
-            side = name if name == "source" else f"{name}put"
-            raise TiedtoolsError(
-                f"{path}: has no {side} vectors for its {V} words; save the model again with `save_model`"
-            )
+            what = f"has no {name if name == 'source' else f'{name}put'} vectors for its {V} words"
+            raise TiedtoolsError(f"{path}: {what}; save the model again with `save_model`")
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = np.ascontiguousarray(matrix, np.float32)
         if which == "sum":
             proj = arrays.get("proj", np.eye(emb_in.shape[1], dtype=emb_in.dtype))
             if emb_in.shape != emb_out.shape or proj.shape != (emb_in.shape[1],) * 2 or proj.dtype.kind != "f":
-                raise TiedtoolsError(
-                    f"{path}: its input and output vectors cannot be added; read {path}:in or {path}:out"
-                )
+                why = "its input and output vectors cannot be added"
+                raise TiedtoolsError(f"{path}: {why}; read {path}:in or {path}:out")
             matrix = np.asarray(emb_in @ proj + emb_out, np.float32)
     return words, matrix

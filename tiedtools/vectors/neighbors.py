@@ -1,4 +1,7 @@
-"""Find the nearest neighbors of words by cosine similarity. Shapes: V words, C candidates, E dimensions."""
+"""Find the nearest neighbors of words by cosine similarity, and solve word analogies by vector arithmetic.
+
+Shapes: V words, C candidates, E dimensions, Q questions.
+"""
 
 import collections
 import copy
@@ -12,6 +15,7 @@ from tiedtools.vectors import norms
 from tiedtools.vectors.norms import blocks, inverse_norms, unit
 
 FEW = 8  # vectors whose products with a block take less time than BLAS takes to synchronize its threads
+METHODS, EPSILON = ("add", "mul"), 0.001  # of analogies
 SCORES, NUMBERS = 1 << 24, 1 << 22  # maximum scores in a block, and numbers of vectors that are not converted
 
 
@@ -137,6 +141,74 @@ def neighbors(candidates: Candidates, questions: Sequence[Any], top: int = 10) -
     totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
     answers = dict(zip(known, candidates.best(unit(totals), rows, top)))
     return [answers.get(question) for question in questions]
+
+
+def analogies(candidates: Candidates, questions: Sequence[Any], top: int = 10, method: str = "add") -> list[Any]:
+    """Find the `top` best answers to each of `questions` (a, b, c), "a is to b as c is to which word d?".
+
+    add   3CosAdd: cos(d, b) - cos(d, a) + cos(d, c)
+    mul   3CosMul: cos(d, b) cos(d, c) / (cos(d, a) + EPSILON), with cosines rescaled to 0..1
+
+    The words of a question, a tuple, are excluded from its answers (Levy & Goldberg 2014).
+
+    Returns for each question a list of (word, score), best first, ties by row, or None if a word is unknown.
+    """
+    index = candidates.index
+    known = [words for words in dict.fromkeys(questions) if all(word in index for word in words)]
+    if not known:
+        return [None] * len(questions)
+    rows = np.array([[index[word] for word in words] for words in known])
+
+    def score(cosines: np.ndarray) -> np.ndarray:
+        plus, minus = terms(cosines, method)
+        scores = plus[1::3] + plus[2::3] - minus[::3]
+        return np.exp(scores) if method == "mul" else scores
+
+    best = candidates.best(candidates.units(rows.ravel()), rows.tolist(), top, score)
+    answers = dict(zip(known, best))
+    return [answers.get(words) for words in questions]
+
+
+def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.ndarray:
+    """Find the row of the best answer to each question, int64 [Q]; a fast `analogies` with top=1 for many questions.
+
+    rows  rows of a, b, and c, int [Q, 3]
+
+    The cosines of all question words are computed once per block of candidates. A question then costs two additions and
+    a comparison per candidate, at any dimension of the vectors.
+    """
+    words, inverse = np.unique(rows, return_inverse=True)
+    positions: Any = inverse.reshape(rows.shape).tolist()
+    units = candidates.units(words)
+    best = np.full(len(rows), -np.inf, np.float32)
+    answers = np.full(len(rows), -1)
+    for start, cosines in candidates.blocks(units):
+        plus, minus = terms(cosines, method)
+        C = plus.shape[1]
+        scores = np.empty(C + 1, np.float32)  # the last element stands for words outside this block
+        inside = scores[:C]
+        tops = np.empty(len(rows), np.int64)
+        values = np.empty(len(rows), np.float32)
+        banned = np.where((rows >= start) & (rows < start + C), rows - start, C).tolist()
+        for k, (a, b, c) in enumerate(positions):
+            np.add(plus[b], plus[c], out=inside)
+            np.subtract(inside, minus[a], out=inside)
+            for position in banned[k]:
+                scores[position] = -np.inf
+            tops[k] = top = inside.argmax()
+            values[k] = inside[top]
+        better = values > best
+        best[better], answers[better] = values[better], tops[better] + start
+    return answers
+
+
+def terms(cosines: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return (plus, minus), shaped like `cosines`; a score, or its log, is plus b + plus c - minus a."""
+    if method == "add":
+        return cosines, cosines
+    shifted = np.maximum((1 + cosines) / 2, 0)
+    with np.errstate(divide="ignore"):
+        return np.log(shifted), np.log(shifted + np.float32(EPSILON))
 
 
 def summands(question: str, index: Mapping[str, int]) -> list[tuple[str, int]]:

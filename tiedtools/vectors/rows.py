@@ -1,18 +1,22 @@
-"""Collect the rows of a vector file, and the lines and rows that cannot be read."""
+"""Collect the rows of a vector file, and the lines and rows that cannot be read; recognize files of other formats."""
 
 import contextlib
+import re
 from typing import Any
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.base.messages import log
+from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC, first_bytes
 from tiedtools.text.sources import counted, shown
-from tiedtools.vectors.foreign import refuse_foreign
 from tiedtools.vectors.norms import finite_rows
 
 Matrix = np.ndarray[Any, Any]
 
+FASTTEXT = b"\xba\x16\x4f\x2f"
+# A pickle may continue with the header of a frame, and then names the class of the saved object.
+PICKLE = re.compile(rb"\x80[\x02-\x05].{0,20}?gensim\.models\.\w+\W+(\w+)|\x80[\x02-\x05]", re.DOTALL)
 ROW, WHOLE, FATAL = "a row", "a number of rows", "the whole file"  # the extent of a problem
 
 
@@ -69,7 +73,8 @@ class Rows:
 
         reader  the VectorReader of the stream; it has read the first line
         """
-        refuse_foreign(self.path, reader.rest)
+        if problem := foreign("FILE" if self.path == "-" else printable(shown(self.path)), reader.rest):
+            raise TiedtoolsError(f"{shown(self.path)}: {problem}")
         return True
 
     def dimension(self, common: int, first: int) -> int:
@@ -178,3 +183,27 @@ def not_finite(word: str) -> tuple[str, str]:
 def stored_type(matrix: Matrix) -> type:
     """Return the type in which a matrix is held in memory: float16 stays as it is, all other numbers are float32."""
     return np.float16 if matrix.dtype == np.float16 else np.float32
+
+
+def is_fasttext(path: str) -> bool:
+    """Return whether a regular file starts like a model of fastText."""
+    return first_bytes(path).startswith(FASTTEXT)
+
+
+def foreign(name: str, start: bytes) -> str | None:
+    """Describe a file and how to convert it; None if its first bytes are not recognized."""
+    if not start:
+        return "is empty; give a file of word vectors"
+    if start.startswith(b"\x93NUMPY"):
+        return "is in NumPy's .npy format; give an uncompressed file with a name ending in .npy"
+    if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):
+        return "contains a model file; give the name of an uncompressed file, not a pipe"
+    if start.startswith(FASTTEXT):
+        return "is a model of fastText (.bin or .ftz); give the name of an uncompressed file, not a pipe"
+    if not (pickle := PICKLE.match(start)):
+        return None
+    if not pickle[1]:
+        return "is a Python pickle, which could run any code; save its matrix as .npy and its words as .words"
+    kind = pickle[1].decode()
+    load = f"KeyedVectors.load({name!r})" if kind.endswith("KeyedVectors") else f"{kind}.load({name!r}).wv"
+    return f"is a {kind} saved by gensim, a pickle; convert it: `{load}.save_word2vec_format('OUT.bin', binary=True)`"

@@ -21,7 +21,7 @@ class Runs:
     present   int64 [R, V]: occurrences of each word in the text of each run; a word without any has a random vector
     counts    int64 [V]: occurrences of each word in the whole text
     whole     float16 or float32 [W, V, E]: runs on the whole text, beside resamples; [0, V, E] if there are none
-    training  dict of the settings of training and resampling, `documents`, and `seeds`, the seed of each run
+    training  dict of the settings of training, texts, and resampling, `documents`, and `seeds`, the seed of each run
 
     Run k alone is FILE:k, from 1, wherever vectors are read.
     """

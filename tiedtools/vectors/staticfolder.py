@@ -98,13 +98,10 @@ def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None
     vocab[unknown] = len(words)
     normalizer = {"type": "Lowercase"} if all(word == word.lower() for word in words) else None
     tokenizer = {
-        "version": "1.0",
-        **dict.fromkeys(("truncation", "padding", "post_processor", "decoder")),
-        "added_tokens": [],
-        "normalizer": normalizer,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "version": "1.0", **dict.fromkeys(("truncation", "padding", "post_processor", "decoder")), "added_tokens": [],
+        "normalizer": normalizer, "pre_tokenizer": {"type": "WhitespaceSplit"},
         "model": {"type": "WordLevel", "vocab": vocab, "unk_token": unknown},
-    }
+    }  # fmt: skip
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": False, "max_length": None,
               "hidden_dim": matrix.shape[1], "embedding_dtype": dtype}  # fmt: skip
     modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]

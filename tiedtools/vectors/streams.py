@@ -240,9 +240,7 @@ class VectorReader:
                 self.rest, self.at = self.rest[self.at :], 0
                 if not self.more():
                     left = len(self.rest.strip(b"\n"))
-                    raise ValueError(
-                        f"the file ends {left} bytes into this row" if left else "the file ends before this row"
-                    )
+                    raise ValueError(f"the file ends {f'{left} bytes into' if left else 'before'} this row")
         return words, np.frombuffer(b"".join(numbers), "<f4").reshape(-1, E)
 
     def at_end(self) -> bool:

@@ -11,13 +11,13 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, UnknownWord, printable, quoted
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, UnknownWord, library, printable, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
 from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import counted, refuse_missing, word_errors
-from tiedtools.vectors import analogies, formats, matrixfiles, neighbors, staticfolder, streams
+from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
 from tiedtools.vectors.gensimnames import GensimNames
@@ -137,11 +137,7 @@ class Vectors(GensimNames):
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per word. Raises TiedtoolsError if pandas is not installed."""
-        try:
-            import pandas
-        except ImportError:
-            raise TiedtoolsError("conversion needs pandas; pip install pandas") from None
-        return pandas.DataFrame(self.matrix, index=self.words)
+        return library("pandas", "conversion needs pandas").DataFrame(self.matrix, index=self.words)
 
     def row(self, word: str) -> int:
         """Return the row of a word. Raises KeyError for an unknown word."""
@@ -167,19 +163,14 @@ class Vectors(GensimNames):
         Words without a known n-gram are left out. Raises TiedtoolsError unless these are vectors of a fastText model.
         """
         if not self.composes:
-            raise TiedtoolsError(
-                "these Vectors do not compose words; read a model of fastText (.bin, .ftz) with n-grams"
-            )
+            remedy = "read a model of fastText (.bin, .ftz) with n-grams"
+            raise TiedtoolsError(f"these Vectors do not compose words; {remedy}")
         return Vectors(*self.matrix.compose(list(words)))
 
     def most_similar(
-        self,
-        positive: Terms = (),
-        negative: Terms = (),
-        topn: int = 10,
-        restrict: int | None = None,
-        restrict_vocab: int | None = None,
-    ) -> list[tuple[str, float]]:
+        self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None,
+        restrict_vocab: int | None = None
+    ) -> list[tuple[str, float]]:  # fmt: skip
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
 
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
@@ -194,7 +185,6 @@ class Vectors(GensimNames):
         candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
         terms = unit(np.stack([self.vector_of(term) for term, _ in signed]))
         banned = [candidates.index[term] for term, _ in signed if isinstance(term, str)]
-        best: list[tuple[str, float]]
         (best,) = candidates.best(unit(signs @ terms[None]), [banned], topn)
         return best
 
@@ -223,12 +213,12 @@ class Vectors(GensimNames):
 
         Raises KeyError for an unknown word.
         """
-        one_of("method", method, analogies.METHODS)
+        one_of("method", method, neighbors.METHODS)
         topn, restrict = limits(topn, restrict)
         for word in (a, b, c):
             self.row(word)
         answers: list[tuple[str, float]]
-        (answers,) = analogies.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
+        (answers,) = neighbors.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
         return answers
 
     @classmethod
@@ -329,9 +319,8 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
     if format is None and format_by_name(path) == FOLDER:
         format = FOLDER
     if format is None and extension not in written and not UNNAMED.fullmatch(extension):
-        raise Contradiction(
-            f"{path}: unknown extension {extension}; use {', '.join(written)}, or none for text, or choose `format`"
-        )
+        remedy = f"use {', '.join(written)}, or none for text, or choose `format`"
+        raise Contradiction(f"{path}: unknown extension {extension}; {remedy}")
     format = format or written.get(extension, "text")
     one_of("format", format, FORMATS)
     one_of("dtype", dtype, DTYPES)
@@ -344,9 +333,8 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
     if quantize and format != "fasttext":
         raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
     if extension == ".ftz" and not quantize:
-        raise Contradiction(
-            f"{path}: .ftz is for quantized vectors; give `quantize`, or write `format=fasttext` to .bin"
-        )
+        remedy = "give `quantize`, or write `format=fasttext` to .bin"
+        raise Contradiction(f"{path}: .ftz is for quantized vectors; {remedy}")
     named = format_by_name(path) or format
     if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from lmcase import assert_close, grads, update, values
-from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab, window
+from lmcase import assert_close, grads, update, values, window
+from subwordcase import LAYERS, B, T, V, combinations, composed, model, vocab
 
 from tiedtools.models.lm import wiring
 from tiedtools.models.lm.config import LstmConfig
@@ -243,13 +243,10 @@ def test_one_thread_is_bitwise_reproducible_and_compiling_changes_nothing(kind, 
 SIZES = {"morphs": dict(S=3400, longest=8), "syllables": dict(S=5900, longest=8), "chars": dict(S=51, longest=21)}
 OPTIONS = {"RE": "emb", "RW": {"morphs": "hw1,hw2", "syllables": "hw1,hw2", "chars": "cnn,hw1,hw2"}}
 COUNTS = {
-    ("morphs", "small"): "3.49 2.33 1.65 2.17 1.49",
-    ("morphs", "medium"): "17.2 14.6 12.4 12.9 10.7",
-    ("syllables", "small"): "3.2 1.7 1.4 1.6 1.19",
-    ("syllables", "medium"): "18.7 17.7 16.6 15.2 12.7",
-    ("chars", "small"): "4.05 3.30 3.30 2.16 2.16",
-    ("chars", "medium"): "19.4 18.5 18.5 13.6 13.6",
-}
+    ("morphs", "small"): "3.49 2.33 1.65 2.17 1.49", ("morphs", "medium"): "17.2 14.6 12.4 12.9 10.7",
+    ("syllables", "small"): "3.2 1.7 1.4 1.6 1.19", ("syllables", "medium"): "18.7 17.7 16.6 15.2 12.7",
+    ("chars", "small"): "4.05 3.30 3.30 2.16 2.16", ("chars", "medium"): "19.4 18.5 18.5 13.6 13.6",
+}  # fmt: skip
 
 
 def count(kind, **options):

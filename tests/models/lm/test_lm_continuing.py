@@ -1,20 +1,24 @@
-"""Training that continues from an earlier language model."""
+"""Test model files, and training that continues from an earlier language model."""
 
 import numpy as np
 import pytest
+from common import MODEL_DAMAGES, refused, rewrite, save
+from lmcase import CONFIGS, VOCAB, model, train, window
 
 import tiedtools as tt
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
+from tiedtools.models.families import load_language_model
 from tiedtools.models.lm.continuing import continued, read_source
+from tiedtools.models.lm.model import LstmLM
 
 RNG = np.random.default_rng(7)
 SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)
 KINDS = {
-    "untied": dict(),
-    "tied": dict(tying="tied"),
-    "linear": dict(tying="linear", hidden=12, cell="gru"),
+    "untied": dict(), "tied": dict(tying="tied"), "linear": dict(tying="linear", hidden=12, cell="gru"),
     "chars": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="all"),
     "plain": dict(subwords="chars", subword_dim=4, filters="4,6", reuse="plain", output_bias=False),
-}
+}  # fmt: skip
 OPTIMIZERS = dict(
     sgd=dict(l2=0.01, weight_decay=0.01, lr_weight_decay=0.01, unit_embeddings=True),
     asgd=dict(sampled=5),
@@ -145,15 +149,13 @@ def test_a_continued_run_resumes(saved, tmp_path):
     again(epochs=3).fit(SECOND, on_epoch=lambda figures: False, **files, **options)
     again(epochs=3).fit(SECOND, resume=True, **files, **options)
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    with pytest.raises(tt.TiedtoolsError):
-        again(epochs=3).fit(SECOND, resume=True, **files, init_from=path)
+    refused(lambda: again(epochs=3).fit(SECOND, resume=True, **files, init_from=path))
 
 
 @pytest.mark.parametrize("command", ["lm", "lstm"])
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, command):
     saved("tied", optimizer="adam", lr=0.02, dropout_kind="gal", drop_word=0.2, tokenize="lower")
-    text = tmp_path / "text"
-    text.write_text("".join(" ".join(line) + "\n" for line in SECOND))
+    (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
     args = [command, text, "--init-from", tmp_path / "first.npz", "--threads", 1, "--output", tmp_path / "v"]
     saving = "--save-model", tmp_path / "second.npz"
     assert run(*args, "--grow", "--drop-state", 0.1, "--epochs", 1, *saving).exit_code == 0
@@ -166,26 +168,13 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, comma
     assert result.exit_code == 2 and "--size" in result.stderr and len(result.stderr.splitlines()) < 5
 
 
-@pytest.mark.parametrize(
-    "settings, options",
-    [
-        (dict(size=9, hidden=9), {}),
-        (dict(cell="gru"), {}),
-        (dict(layers=2), {}),
-        (dict(tying="untied"), {}),
-        (dict(subwords="chars"), {}),
-        (dict(subwords="morphs", segmentation="file"), {}),
-        ({}, dict(freeze="embeddings", grow=True)),
-        ({}, dict(freeze="in")),
-        ({}, dict(init_from=None, grow=True)),
-        ({}, dict(init_from="none.npz")),
-        ({}, dict(init_from="checkpoint")),
-        ({}, dict(init_from="w2v.npz")),
-        ({}, dict(init_from="vectors")),
-        ({}, dict(read_vocab="vocabulary")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings, options", [
+    (dict(size=9, hidden=9), {}), (dict(cell="gru"), {}), (dict(layers=2), {}), (dict(tying="untied"), {}),
+    (dict(subwords="chars"), {}), (dict(subwords="morphs", segmentation="file"), {}),
+    ({}, dict(freeze="embeddings", grow=True)), ({}, dict(freeze="in")), ({}, dict(init_from=None, grow=True)),
+    ({}, dict(init_from="none.npz")), ({}, dict(init_from="checkpoint")), ({}, dict(init_from="w2v.npz")),
+    ({}, dict(init_from="vectors")), ({}, dict(read_vocab="vocabulary")),
+], ids=str)  # fmt: skip
 def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
     saved()
     files = dict(checkpoint=tmp_path / "checkpoint", save_vocab=tmp_path / "vocabulary", output=tmp_path / "vectors")
@@ -194,14 +183,89 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
         tt.Word2Vec(size=8, min_count=1, epochs=1, threads=1).fit(FIRST, save_model=tmp_path / "w2v.npz")
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
-    with pytest.raises(tt.TiedtoolsError) as error:
-        again(**settings).fit(SECOND, **options)
-    assert "\n" not in str(error.value)
+    refused(lambda: again(**settings).fit(SECOND, **options))
 
 
 def test_a_text_without_a_known_word_and_rnnlm_are_refused(saved):
     _, path = saved()
-    with pytest.raises(tt.TiedtoolsError):
-        again().fit([["other", "words"]] * 20, init_from=path)
-    with pytest.raises(tt.TiedtoolsError):
-        tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path)
+    refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
+    refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+@pytest.mark.parametrize("name, dtype", [
+    ("untied", "float32"), ("tied", "float64"), ("linear with bias", "float32"), ("tied, projection", "float64"),
+    ("gal", "float32"), ("sampled, tied", "float32"),
+])  # fmt: skip
+def test_loading_restores_the_saved_model(name, dtype, path):
+    m = model(dtype=dtype, **CONFIGS[name])
+    train(m)
+    save(m, path)
+    assert type(load_language_model(path)) is LstmLM
+    loaded = LstmLM.load(path, m.config.threads)
+    assert loaded.config == m.config and loaded.vocab.words == VOCAB.words
+    assert loaded.vocab.counts.tolist() == VOCAB.counts.tolist()
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+    ids, targets, state = window(m)
+    np.testing.assert_array_equal(loaded.score(ids, targets, state)[0], m.score(ids, targets, state)[0])
+    m.train_step(ids, targets, state, 7), loaded.train_step(ids, targets, state, 7)
+    np.testing.assert_array_equal(loaded.params.grads, m.params.grads)
+
+
+def test_loading_uses_the_thread_count_of_this_machine(path):
+    """Many more threads than cores would spend most of the time waiting for each other."""
+    m = model(threads=available_cores() + 1)
+    save(m, path)
+    for loaded in LstmLM.load(path), load_language_model(path):
+        assert loaded.config.threads == loaded.params.team.threads == available_cores()
+    loaded = LstmLM.load(path, threads=2)
+    assert loaded.config.threads == loaded.params.team.threads == 2
+    np.testing.assert_allclose(loaded.score(*window(m))[0], m.score(*window(m))[0], rtol=1e-12)
+
+
+DAMAGES = {
+    **MODEL_DAMAGES,
+    "array missing": lambda header, words, arrays: arrays.pop("lstm1.W_h"),
+    "different dimension": lambda header, words, arrays: header["config"].update(size=12),
+    "option of the wrong type": lambda header, words, arrays: header["config"].update(layers="two"),
+    "boolean for a number": lambda header, words, arrays: header["config"].update(layers=True),
+    "option that is nan": lambda header, words, arrays: header["config"].update(tau=float("nan")),
+    "duplicate word": lambda header, words, arrays: words.__setitem__(3, words[4]),
+    "no </s>": lambda header, words, arrays: words.__setitem__(0, "x"),
+    "negative count": lambda header, words, arrays: arrays["counts"].__setitem__(3, -1),
+    "fractional counts": lambda header, words, arrays: arrays.update(counts=arrays["counts"] / 2),
+    "not finite": lambda header, words, arrays: arrays["emb_in"].__setitem__((3, 1), np.nan),
+    "integer weights": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"].astype(int)}),
+    "options not a mapping": lambda header, words, arrays: header.update(config=[]),
+    "different kind": lambda header, words, arrays: header.update(kind="word2vec"),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_errors_name_the_corrupt_file(change, path):
+    save(model(), path)
+    rewrite(path, change)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
+        LstmLM.load(path)
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
+def test_errors_name_the_truncated_file(keep, path):
+    save(model(), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content))])
+    refused(lambda: LstmLM.load(path), f"{path}: ", "corrupt")
+
+
+def test_vectors():
+    for m in model(), model(tying="tied"):
+        E, W = m.params["emb_in"], m.params["emb_out"]
+        expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
+        for which, matrix in expected.items():
+            vectors = m.vectors(which)
+            assert vectors.words == VOCAB.words
+            np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))

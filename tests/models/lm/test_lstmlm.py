@@ -1,4 +1,4 @@
-"""Test the LSTM language model: gradients against NumPy and finite differences, and equivalence of variants."""
+"""Test the LSTM language model: losses and gradients, and equivalence of variants."""
 
 import dataclasses
 import functools
@@ -16,7 +16,6 @@ from lmcase import (
     assert_close,
     every_config,
     gradient,
-    grads,
     masks,
     model,
     train,
@@ -47,11 +46,6 @@ def test_training_step_matches_reference(options):
     expected = lmreference.language_model(values(m), m.config, ids, targets, state, *masks(m), weight_masks(m))
     assert (nll, n) == (pytest.approx(expected[0].sum(), rel=1e-12), T * B - 1)
     assert_alike(end, expected[1], 1e-12)
-    reference = expected[2]
-    if m.config.tying != "untied":
-        reference["emb_in"] = reference["emb_in"] + reference.pop("emb_out")
-    assert_close(grads(m), reference)
-    assert all(np.abs(grad).max() > 1e-4 for grad in reference.values())
 
 
 @every_config
@@ -73,7 +67,7 @@ def test_gradients_match_finite_differences(options):
             z0 = x[..., : m.network.output.n] @ m.params["emb_out"].T
             E = fixed if c.detach else m.params["emb_in"]
             weight = c.augment + c.augment_share * c.tau * V
-            nats = (1 - c.augment_share) * nats + weight * lmreference.augmentation(z0, E, targets, c.tau)[0].sum()
+            nats = (1 - c.augment_share) * nats + weight * lmreference.augmentation(z0, E, targets, c.tau).sum()
         return nats / (B if c.loss_scale == "sum" else T * B)
 
     rng, e = np.random.default_rng(1), 1e-5
@@ -84,6 +78,7 @@ def test_gradients_match_finite_differences(options):
             ends.append(objective())
         array[:] = middle
         assert (ours[name] * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * e), rel=1e-6, abs=1e-8), name
+        assert np.abs(ours[name]).max() > 1e-4, name
 
 
 def test_unit_embeddings_keep_norm_1():
@@ -191,7 +186,7 @@ def test_scores_and_predictions(options):
     m = model(**options)
     ids, targets, state = window(m)
     logps, end = m.score(ids, targets, state)
-    nll, expected_end, _ = lmreference.language_model(
+    nll, expected_end = lmreference.language_model(
         values(m), dataclasses.replace(m.config, augment=0.0), ids, targets, state, {}, [()] * m.config.layers
     )
     assert logps.dtype == np.float64 and logps[0, B // 2] == 0

@@ -1,113 +1,131 @@
 """Test LstmLM against PyTorch's automatic differentiation: the same weights and batches give the same training.
 
-With tests/helpers in PYTHONPATH, `python tests/models/lm/test_torch.py` records PyTorch's results in oracle.json,
-for comparison by test_oracle.py.
+With tests/helpers in PYTHONPATH, `python tests/models/lm/test_torch.py` records PyTorch's results, with which it is
+compared where PyTorch is not installed.
 """
 
+import importlib.util
 import math
 
 import numpy as np
 import pytest
-from lmcase import masks
-from recording import record
+from lmcase import masks, weight_masks
+from torchcase import CASES, record, recorded, trained
 
 from tiedtools.network.step import mask_seed
 
-torch = pytest.importorskip("torch")
-from torchcase import (  # noqa: E402
-    DROPOUT,
-    RECORDED,
-    TOLERANCE,
-    VARIANTS,
-    B,
-    V,
-    batches,
-    cases,
-    new_model,
-    rates,
-    recorded,
-    trained,
-)  # fmt: skip
-from torchlm import Oracle  # noqa: E402
-
-torch.set_num_threads(1)  # arrays are small
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=map(str, CASES))
+with_torch = CASES if importlib.util.find_spec("torch") else {}  # no case: pytest skips the test
 
 
 def masks_of(model):
-    """Return the masks of the model's last step in the form that Oracle.through expects."""
+    """Return the masks of the model's last step in the form that Oracle.forward expects."""
+    import torch
+
     found, cells = masks(model)
-    tensor = lambda mask: torch.tensor(mask) if len(mask) else 1
     product = lambda *sites: math.prod(torch.tensor(found[site]) for site in sites if site in found)
-    h, x = ([tensor(mask) for mask in each] for each in zip(*cells))
-    up = [product(k) for k in range(model.config.layers)]
-    return {"in": product("in", "word"), "up": up, "h": h, "x": x, "after": product("after")}
+    h, x = ([torch.tensor(mask) if len(mask) else 1 for mask in each] for each in zip(*cells))
+    layers, weights = range(model.config.layers), weight_masks(model)
+    up, dropped = [product(k) for k in layers], [weights.get(f"lstm{k + 1}.W_h") for k in layers]
+    W_h = [1 if mask is None else torch.tensor(mask) for mask in dropped]
+    return {"in": product("in", "word"), "up": up, "h": h, "x": x, "after": product("after"), "W_h": W_h}
 
 
-def stacked(state):
-    """Return the state of an LstmLM in PyTorch's layout: h and c, each for all layers."""
-    return tuple(torch.tensor(np.concatenate(state[k::2])) for k in range(2))
+def no_masks(layers):
+    return {"in": 1, "after": 1, **dict.fromkeys(("up", "h", "x", "W_h"), [1] * layers)}
 
 
-def compared(name, dtype, loss_scale):
+def compared(case):
     """Train both; return (model, losses, norms) of tiedtools and (oracle, losses, norms) of PyTorch."""
-    oracle, state, losses, norms = None, None, [], []
+    import torch
+    from torchlm import Oracle
 
-    def step(model, k, ids, targets):
-        nonlocal oracle, state
-        if oracle is None:
-            start = new_model(init=0.3, dtype=dtype, loss_scale=loss_scale, **VARIANTS[name])
-            oracle = Oracle(model.config, V, dict(start.params.owners()))
-            state = stacked(model.start(B))
-        wide = torch.tensor(ids).long(), torch.tensor(targets).long()
-        applied = masks_of(model) if name in DROPOUT else None
-        samples = (
-            model.network.output.draw(mask_seed(model.config.seed, k, "samples")) if model.config.sampled else None
-        )
-        nll, norm, state = oracle.step(*wide, state, *rates(k, loss_scale), applied, samples)
-        losses.append(nll / (targets >= 0).sum())
+    torch.set_num_threads(1)  # arrays are small
+    m, losses, norms = case.make(), [], []
+    oracle, plain = Oracle(m), no_masks(m.config.layers)
+    pair = lambda ids, targets: (torch.tensor(ids).long(), torch.tensor(targets).long())
+    first = next(case.windows(m))[:2]
+    state = start = oracle.start(m, first[0].shape[1])
+
+    def step(model, k, ids, targets, lr, clip):
+        nonlocal state
+        c, applied = model.config, plain if case.records == "oracle_subwords" else masks_of(model)
+        samples = model.network.output.draw(mask_seed(c.seed, k, "samples")) if c.sampled else None
+        nats, norm, state = oracle.step(*pair(ids, targets), state, lr, clip, applied, samples)
+        losses.append(nats / (targets >= 0).sum())
         norms.append(norm)
 
-    return trained(name, dtype, loss_scale, step), (oracle, losses, norms)
+    ours = trained(case, step, oracle.average)
+    if case.records == "oracle_awd":
+        losses.append(oracle.score(*pair(*first), start, plain))
+    return ours, (oracle, losses, norms)
 
 
-@pytest.mark.parametrize("name, loss_scale, dtype", cases())
-def test_training(name, loss_scale, dtype):
-    (model, *ours), (oracle, *theirs) = compared(name, dtype, loss_scale)
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=TOLERANCE[dtype])
-    np.testing.assert_allclose(ours[1], theirs[1], rtol=10 * TOLERANCE[dtype])
-    for parameter, values in oracle.values().items():
-        np.testing.assert_allclose(model.params[parameter], values, atol=10 * TOLERANCE[dtype], err_msg=parameter)
-    kept = recorded()[cases()[name, loss_scale, dtype]]
-    np.testing.assert_allclose(theirs, [kept["loss"], kept["norm"]], rtol=1e-6 if dtype == "float64" else 1e-4)
+@pytest.mark.parametrize("case", with_torch.values(), ids=map(str, with_torch))
+def test_training(case):
+    (model, *ours), (oracle, *theirs) = compared(case)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=case.tolerance)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=10 * case.tolerance)
+    for name, tensor in oracle.p.items():
+        values = tensor.detach().numpy()
+        np.testing.assert_allclose(model.params[name], values, atol=10 * case.tolerance, err_msg=name)
+    kept = recorded(case.records)[case.key]
+    np.testing.assert_allclose(theirs[0], kept["loss"], rtol=case.tolerance)
+    np.testing.assert_allclose(theirs[1], kept["norm"], rtol=10 * case.tolerance)
 
 
-@pytest.mark.parametrize("name", DROPOUT)
-def test_masks_passed_to_pytorch_contain_zeros(name):
+@every_case
+def test_losses_and_norms_match_the_recorded_ones(case):
+    theirs = recorded(case.records)[case.key]
+    _, losses, norms = trained(case)
+    np.testing.assert_allclose(losses, theirs["loss"], rtol=case.tolerance)
+    np.testing.assert_allclose(norms, theirs["norm"], rtol=10 * case.tolerance)
+
+
+def test_every_case_is_recorded():
+    for file in {case.records for case in CASES.values()}:
+        assert recorded(file).keys() == {case.key for case in CASES.values() if case.records == file}
+
+
+@pytest.mark.parametrize("key", [key for key, c in with_torch.items() if c.records != "oracle_subwords"], ids=str)
+def test_masks_passed_to_pytorch_contain_zeros(key):
     """Otherwise a model without dropout would match PyTorch with masks of 1."""
-    model = new_model(**DROPOUT[name])
-    c, (ids, targets) = model.config, next(batches())
-    model.train_step(ids, targets, model.start(B), 0)
-    applied = masks_of(model)
-    drops = lambda mask: not isinstance(mask, int) and bool((mask == 0).any())
-    assert drops(applied["in"]) == bool(c.drop_word or c.drop_emb and c.dropout_kind != "gal")
-    assert [drops(mask) for mask in applied["up"]] == [c.dropout_kind != "gal", True]
-    assert [drops(mask) for mask in applied["h"]] == [bool(c.drop_state)] * 2
-    assert [drops(mask) for mask in applied["x"]] == [c.dropout_kind == "gal"] * 2
+    model = CASES[key].make()
+    c, (ids, targets, *_) = model.config, next(CASES[key].windows(model))
+    model.train_step(ids, targets, model.start(ids.shape[1]), 0)
+    applied, drops = masks_of(model), lambda mask: not isinstance(mask, int) and bool((mask == 0).any())
+    gal = c.dropout_kind == "gal"
+    between = [bool(c.drop_layer) and not gal] * (c.layers - 1)
+    assert drops(applied["in"]) == bool(c.drop_word or c.drop_emb and not gal)
+    assert [drops(mask) for mask in applied["up"]] == between + [bool(c.drop_out)]
+    assert [drops(mask) for mask in applied["h"]] == [bool(c.drop_state)] * c.layers
+    assert [drops(mask) for mask in applied["x"]] == [gal] * c.layers
+    assert [drops(mask) for mask in applied["W_h"]] == [bool(c.drop_weights)] * c.layers
     assert drops(applied["after"]) == (c.linear_dropout == "both")
 
 
-def test_oracle_with_masks_of_1_equals_plain_pytorch():
-    model = new_model(size=6, hidden=9, tying="linear", dtype="float64", layers=3)
-    oracle = Oracle(model.config, V, dict(model.params.owners()))
-    ids, state = torch.tensor(next(batches())[0]), stacked(model.start(B))
-    masks = {"in": 1, "up": [1] * 3, "h": [1] * 3, "x": [1] * 3, "after": 1}
-    (scores, end), (again, end_again) = oracle(ids, state), oracle.through(masks, ids, state)
-    torch.testing.assert_close(scores, again)
-    torch.testing.assert_close(end, end_again)
+def test_the_cells_are_those_of_pytorch():
+    """nn.LSTM and nn.GRU have a second bias per gate; the gates of nn.GRU are in the order r, u, c."""
+    torch = pytest.importorskip("torch")
+    from torchlm import gru, lstm
+
+    rng, orders = np.random.default_rng(1), (lambda *gates: torch.cat(gates), lambda c, r, u: torch.cat([r, u, c]))
+    for n, cell, kind, order in (4, lstm, torch.nn.LSTM, orders[0]), (3, gru, torch.nn.GRU, orders[1]):
+        shapes = dict(W_x=(5, 4 * n), W_h=(4, 4 * n), b=4 * n)
+        p = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
+        x, theirs = torch.tensor(rng.normal(size=(6, 3, 5))), kind(5, 4).double()
+        state = [torch.tensor(rng.normal(size=(3, 4))) for _ in range(n - 2)][:2] if n == 4 else [x[0, :, :4]]
+        with torch.no_grad():
+            theirs.weight_ih_l0.copy_(order(*p["W_x"].T.chunk(n)))
+            theirs.weight_hh_l0.copy_(p["W_h"].T)
+            theirs.bias_ih_l0.copy_(order(*p["b"].chunk(n)))
+            theirs.bias_hh_l0.zero_()
+            given = tuple(part[None] for part in state)
+            y, _ = theirs(x, given if n == 4 else given[0])
+            torch.testing.assert_close(y, cell(p.__getitem__, x, state, 1, 1)[0])
 
 
 if __name__ == "__main__":
-    first = {}
-    for case, key in cases().items():
-        first.setdefault(key, case)
-    record(RECORDED, ((key, compared(name, dtype, scale)[1][1:]) for key, (name, scale, dtype) in first.items()))
+    for file in {case.records for case in CASES.values()}:
+        cases = {case.key: case for case in reversed(CASES.values()) if case.records == file}
+        record(file, ((key, compared(case)[1][1:]) for key, case in reversed(cases.items())))

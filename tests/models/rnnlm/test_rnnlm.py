@@ -1,10 +1,12 @@
-"""Test the RNN language model: probabilities, states, and updates of the document vector."""
+"""Test the RNN language model: probabilities, gradients, and n-best lists."""
 
 import numpy as np
 import pytest
+import rnnlmreference as reference
 from modelsizes import rnnlm_params
 from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, score, text, values
 
+from tiedtools.evaluation import rnnlmtest
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
 from tiedtools.training.scoring import evaluate
@@ -223,3 +225,152 @@ def test_doc_dim_0_is_the_plain_rnn(name, dtype):
     assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == ignoring.params.values.tobytes()
     np.testing.assert_allclose(logs[2], logs[0], rtol=1e-4 if dtype == "float32" else 1e-10)
     assert not zeros.params["class_doc"].any() and not zeros.params["start_doc"].any()
+
+
+PLAIN = dict(sentences=True, learn_start=True, defer=True, cutoff=0.0)
+DOCUMENT = dict(PLAIN, doc_dim=3, start_doc="sum")
+OPTIONS = {
+    "no document vector": PLAIN,
+    "wide": dict(PLAIN, hidden=17, V=23, classes=4),
+    "fixed document vector": dict(DOCUMENT, doc_lr=0.0),
+    "fixed document vector, n-grams": dict(DOCUMENT, doc_lr=0.0, direct=300),
+    "updated document vector": dict(DOCUMENT, doc_lr=0.3),
+    "updated document vector, n-grams": dict(DOCUMENT, doc_lr=0.3, direct=300, hidden=17),
+}
+LR = 1e-3
+
+
+def sentence(m):
+    ids = text(12, len(m.vocab), ends=0.0)
+    ids[[3, 8]] = -1, ids[6]  # an out-of-vocabulary word and a repeated word
+    return ids
+
+
+def gradient(m, ids):
+    """Return the gradient of the sum of log probabilities, by name; parameters are restored."""
+    before = values(m)
+    m.learn(ids, LR)
+    found = {name: (array - before[name]) / LR for name, array in values(m).items()}
+    for name, array in m.params.owners():
+        array[:] = before[name]
+    return found
+
+
+def difference(m, ids, name, way, docs=None, e=1e-5):
+    """Return the slope along a direction. `docs` fixes the document vectors except for changes of start_doc."""
+    array, ends = m.params[name], []
+    middle = array.copy()
+    for side in e, -e:
+        array[:] = middle + side * way
+        if docs is None:
+            ends.append(score(m, ids).sum())
+        else:
+            ends.append(referred(m)(ids, docs=docs + (side * way if name == "start_doc" else 0))[0].sum())
+    array[:] = middle
+    return (ends[0] - ends[1]) / (2 * e)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_gradients_match_finite_differences(options):
+    """Document-vector updates are not differentiated: each word keeps the vector it was scored with."""
+    m = model(**options)
+    ids, rng = sentence(m), np.random.default_rng(1)
+    ours = gradient(m, ids)
+    docs = referred(m)(ids)[1] if options.get("doc_lr") else None
+    for name, array in m.params.owners():
+        for _ in range(5):
+            way = rng.normal(size=array.shape)
+            expected = difference(m, ids, name, way, docs)
+            assert (ours[name] * way).sum() == pytest.approx(expected, rel=1e-6, abs=1e-7), name
+        assert np.abs(ours[name]).max() > 1e-3, name
+
+
+def test_single_elements_match_finite_differences():
+    """Checks all elements of start vectors and one column of each matrix."""
+    m = model(**dict(DOCUMENT, doc_lr=0.0))
+    ids = sentence(m)
+    ours = gradient(m, ids)
+    for name, array in m.params.owners():
+        flat = np.arange(array.size).reshape(array.shape)
+        for k in flat.ravel() if array.ndim == 1 else flat[:, 2]:
+            way = np.zeros(array.shape)
+            way.flat[k] = 1
+            assert ours[name].flat[k] == pytest.approx(difference(m, ids, name, way), rel=1e-6, abs=1e-7), (name, k)
+
+
+def test_start_doc_gradient_is_the_sum_mean_or_first_term():
+    ids = sentence(model(**DOC))
+    found = {kind: gradient(model(**{**DOCUMENT, "start_doc": kind}), ids) for kind in ("sum", "mean", "first")}
+    predicted = np.count_nonzero(ids >= 0)
+    np.testing.assert_allclose(found["mean"]["start_doc"], found["sum"]["start_doc"] / predicted, rtol=1e-8)
+    m = model(**DOCUMENT)
+    one_word = [difference(m, ids[:1], "start_doc", way) for way in np.eye(3)]
+    np.testing.assert_allclose(found["first"]["start_doc"], one_word, rtol=1e-6)
+    for kind in "mean", "first":
+        np.testing.assert_array_equal(found[kind]["word_out"], found["sum"]["word_out"])
+
+
+LENGTHS = {"a": [3, 0, 1, 2], "b": [2], "c": [0, 4], "a again": [1, 1]}
+
+
+def utterances():
+    """Return (utterance, list of IDs with the line end) of each hypothesis; -1 is out of the vocabulary."""
+    rng = np.random.default_rng(2)
+    return [
+        (utterance[0], [*(int(k) if k > 9 else -1 for k in rng.integers(1, V, n)), 0])
+        for utterance, lengths in LENGTHS.items()
+        for n in lengths
+    ]
+
+
+def by_rnnlm(m, hypotheses):
+    """Return the log10 probability of each hypothesis, word by word and in the order of rnnlm 0.4b.
+
+    Its hidden state is saved after the first hypothesis of an utterance and restored before each hypothesis of the
+    next. `-independent` sets it to ones after each line end, but not before the first. The n-gram history is that of
+    the lines read, whatever the utterance; `-independent` clears it.
+    """
+    p, c = values(m), m.config
+    step = lambda h, word: 1 / (1 + np.exp(-(h @ p["hid"] + (p["emb_in"][word] if word >= 0 else 0))))
+    history, after_first, last = [0] * c.direct_order, step(np.zeros(c.hidden), 0), None
+    scores = []
+    for utterance, ids in hypotheses:
+        first = utterance != last
+        if first:
+            start, last = after_first, utterance
+        h, total = start, 0
+        for before, word in zip([0, *ids], ids):
+            h = step(h, before)
+            probability = reference.outputs(p, c, m.starts, h, history, word)[0] if word >= 0 else 1e-5
+            total += np.log10(probability)
+            history = [word, *history[:-1]]
+        if c.independent:
+            h, history = np.ones(c.hidden), [0] * c.direct_order
+        if first:
+            after_first = h
+        scores.append(total)
+    return scores
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("direct", [0, 1001])
+@pytest.mark.parametrize("batch", [1, 2, 64])
+def test_hypotheses_have_the_contexts_of_rnnlm(tmp_path, monkeypatch, independent, direct, batch):
+    monkeypatch.setattr("tiedtools.evaluation.rnnlmtest.BATCH", batch)
+    m, hypotheses, printed = model(independent=independent, direct=direct, direct_order=5), utterances(), []
+    word = lambda k: m.vocab.words[k] if k > 0 else "unknown"
+    lines = [f"{utterance} {' '.join(map(word, ids[:-1]))}\n" for utterance, ids in hypotheses]
+    (tmp_path / "lists").write_text("".join(lines))
+    rnnlmtest.nbest(m, str(tmp_path / "lists"), printed.append, debug=0)
+    np.testing.assert_allclose(np.array(printed, float), by_rnnlm(m, hypotheses), atol=1e-6)
+
+
+def test_a_learned_initial_state_starts_each_line(tmp_path):
+    """The program rnnlm has no such models."""
+    m, printed = model(sentences=True, learn_start=True), []
+    (tmp_path / "lists").write_text("a w5 w6\na w7\nb w5 w6\n")
+    rnnlmtest.nbest(m, str(tmp_path / "lists"), printed.append, debug=0)
+    logs, _ = reference.run(values(m), m.config, m.starts, [5, 6, 0, 7, 0])
+    total = lambda some: some.sum() / np.log(10)
+    expected = [total(logs[:3]), total(logs[3:]), total(logs[:3])]
+    np.testing.assert_allclose(np.array(printed, float), expected, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Test model files of Mikolov's rnnlm against a plain writer of the format, and errors for invalid files."""
+"""Test model files of rnnlm and of tiedtools, and configurations."""
 
 import dataclasses
 import io
@@ -6,12 +6,17 @@ import struct
 
 import numpy as np
 import pytest
+import rnnlmreference as reference
+from benchmarks.rnnlmlimits import expected_class_size
+from common import MODEL_DAMAGES, refused, rewrite, save
+from modelsizes import rnnlm_operations, rnnlm_params
+from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
-from tiedtools.models.rnnlm.model import Rnnlm
+from tiedtools.models.rnnlm.model import Rnnlm, word_classes
 from tiedtools.models.rnnlm.program import holds, read, write
 from tiedtools.text.vocab import Vocab
 
@@ -19,32 +24,14 @@ WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
 COUNTS = [30, 40, 9, 9, 4, 1, 1]
 CLASSES = [0, 0, 1, 1, 1, 2, 2]
 HEADER = {
-    "version": 10,
-    "file format": 0,
-    "training data file": "some/train",
-    "validation data file": "",
-    "last probability of validation data": -1234.5,
-    "number of finished iterations": 3,
-    "current position in training data": 70,
-    "current probability of training data": -5.25,
-    "save after processing # words": 0,
-    "# of training words": 94,
-    "input layer size": 10,
-    "hidden layer size": 3,
-    "compression layer size": 0,
-    "output layer size": 10,
-    "direct connections": 8,
-    "direct order": 4,
-    "bptt": 5,
-    "bptt block": 12,
-    "vocabulary size": 7,
-    "class size": 3,
-    "old classes": 1,
-    "independent sentences mode": 1,
-    "starting learning rate": 0.1,
-    "current learning rate": 0.05,
-    "learning rate decrease": 1,
-}
+    "version": 10, "file format": 0, "training data file": "some/train", "validation data file": "",
+    "last probability of validation data": -1234.5, "number of finished iterations": 3,
+    "current position in training data": 70, "current probability of training data": -5.25,
+    "save after processing # words": 0, "# of training words": 94, "input layer size": 10, "hidden layer size": 3,
+    "compression layer size": 0, "output layer size": 10, "direct connections": 8, "direct order": 4, "bptt": 5,
+    "bptt block": 12, "vocabulary size": 7, "class size": 3, "old classes": 1, "independent sentences mode": 1,
+    "starting learning rate": 0.1, "current learning rate": 0.05, "learning rate decrease": 1,
+}  # fmt: skip
 RNG = np.random.default_rng(1)
 HIDDEN, INTO, OUT, DIRECT = (RNG.standard_normal(n).astype(np.float32) for n in (3, 3 * 10, 10 * 3, 8))
 INTO[:3] = 1e-30, -0.0, 123456.7
@@ -74,8 +61,7 @@ def stored(tmp_path):
     """Write a file and return its path."""
 
     def stored(data):
-        path = tmp_path / "model"
-        path.write_bytes(data)
+        (path := tmp_path / "model").write_bytes(data)
         return path
 
     return stored
@@ -125,14 +111,8 @@ def test_round_trip(stored, binary, direct):
     model = Rnnlm(Vocab(WORDS, np.array(COUNTS)), config)
     model.params.values[:] *= np.float32(1e-7)
     model.progress = {
-        "iter": 2,
-        "position": 0,
-        "alpha": 0.1 / 2**12,
-        "halving": 1,
-        "llogp": -77.25,
-        "train": "t",
-        "valid": "a b",
-    }
+        "iter": 2, "position": 0, "alpha": 0.1 / 2**12, "halving": 1, "llogp": -77.25, "train": "t", "valid": "a b",
+    }  # fmt: skip
     file = io.BytesIO()
     write(file, model, binary)
     again = read(stored(file.getvalue()), threads=1)
@@ -248,3 +228,139 @@ def test_empty_classes_are_reported(stored, messages):
     assert messages().startswith(told)
     logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
     assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+@every_config
+def test_loading_restores_the_saved_model(options, path, dtype="float32"):
+    m, ids = model(dtype=dtype, **options), text(100)
+    m.learn(ids, 0.1)
+    m.progress = {"iter": 3, "alpha": 0.05, "halving": 1, "llogp": -1234.5}
+    save(m, path)
+    assert type(load_language_model(path)) is Rnnlm
+    loaded = Rnnlm.load(path, m.config.threads)
+    assert loaded.config == m.config and loaded.vocab.words == m.vocab.words and loaded.progress == m.progress
+    assert loaded.vocab.counts.tolist() == m.vocab.counts.tolist() and loaded.starts.tolist() == m.starts.tolist()
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+    np.testing.assert_array_equal(score(loaded, ids), score(m, ids))
+    np.testing.assert_array_equal(loaded.learn(ids, 0.1), m.learn(ids, 0.1))
+    assert loaded.params.values.tobytes() == m.params.values.tobytes()
+
+
+def test_custom_word_classes_are_saved(path):
+    test_loading_restores_the_saved_model(DOC, path, "float64")
+    m = model()
+    odd = Rnnlm(m.vocab, m.config, starts=np.array([0, 5, 20, len(m.vocab)]))
+    assert odd.params["class_hid"].shape == (5, 3)
+    save(odd, path)
+    assert Rnnlm.load(path).starts.tolist() == [0, 5, 20, len(m.vocab)]
+
+
+def test_progress_defaults_to_empty(path):
+    save(model(), path)
+    assert Rnnlm.load(path).progress == {}
+
+
+def test_loading_uses_the_thread_count_of_this_machine(path):
+    save(model(threads=available_cores() + 1), path)
+    assert Rnnlm.load(path).config.threads == available_cores() and Rnnlm.load(path, threads=2).config.threads == 2
+
+
+MODEL_CHANGES = {
+    **MODEL_DAMAGES,
+    "array missing": lambda header, words, arrays: arrays.pop("hid"),
+    "different hidden size": lambda header, words, arrays: header["config"].update(hidden=12),
+    "different doc_dim": lambda header, words, arrays: header["config"].update(doc_dim=12),
+    "class bounds beyond the vocabulary": lambda header, words, arrays: arrays["starts"].__setitem__(-1, 10**6),
+    "decreasing class bounds": lambda header, words, arrays: arrays["starts"].__setitem__(1, 40),
+    "non-integer class bounds": lambda header, words, arrays: arrays.update(starts=arrays["starts"] / 1),
+    "progress of the wrong type": lambda header, words, arrays: header["config"].update(progress=dict(alpha=[1])),
+    "negative epochs": lambda header, words, arrays: header["config"].update(progress=dict(iter=-1)),
+    "negative position": lambda header, words, arrays: header["config"].update(progress=dict(position=-1)),
+    "learning rate beyond float32": lambda header, words, arrays: header["config"].update(progress=dict(alpha=1e40)),
+    "option beyond float32": lambda header, words, arrays: header["config"].update(doc_lr=1e39),
+    "bptt too large": lambda header, words, arrays: header["config"].update(bptt=10**9),
+    "options not a mapping": lambda header, words, arrays: header.update(config=[]),
+    "different kind": lambda header, words, arrays: header.update(kind="word2vec"),
+}
+
+
+@pytest.mark.parametrize("change", MODEL_CHANGES.values(), ids=MODEL_CHANGES)
+def test_errors_name_the_corrupt_model(change, path):
+    save(model(**DOC), path)
+    rewrite(path, change)
+    with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
+        Rnnlm.load(path)
+
+
+def test_vectors():
+    m = model(**CONFIGS["document"])
+    E, W = m.params["emb_in"], m.params["word_out"][:, : m.config.hidden]
+    expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
+    for which, matrix in expected.items():
+        vectors = m.vectors(which)
+        assert vectors.words == m.vocab.words
+        np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "hidden, doc_dim, params, operations",
+    [(100, 0, 0, 0), (120, 0, 666_960, 7_400), (100, 20, 332_300, 6_000), (135, 0, 1_167_705, 13_475)]
+    + [(100, 35, 581_525, 10_500)],
+)
+def test_costs_above_the_baseline_match_table_1_of_rei(hidden, doc_dim, params, operations):
+    baseline, more = RnnlmConfig(hidden=100), RnnlmConfig(hidden=hidden, doc_dim=doc_dim)
+    assert rnnlm_params(more, 16_514) - rnnlm_params(baseline, 16_514) == params
+    assert rnnlm_operations(more, 50) - rnnlm_operations(baseline, 50) == operations
+
+
+def zipf(V, total):
+    return np.maximum(total / np.arange(1, V + 1) / np.log(V), 1).astype(np.int64)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 7, 30, 100, 1000])
+def test_word_classes_match_reference(n, old):
+    rng = np.random.default_rng(n)
+    drawn = np.sort(rng.integers(1, 10**6, 200))[::-1]
+    steep = np.array([900, 50, 20, 7, 5, 3, 2, 1, 1, 1])
+    ends_first = np.concatenate([[40], zipf(300, 10**5)])  # </s> is first whatever its count
+    for counts in drawn, zipf(300, 10**5), steep, ends_first:
+        bounds, swept = word_classes(counts, n, old), reference.word_classes(counts, n, old)
+        assert bounds.dtype == np.int64 and len(bounds) <= n + 1
+        assert np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)).tolist() == swept
+        assert (np.diff(bounds) > 0).all()
+
+
+def test_the_word_that_crosses_a_bound_belongs_to_the_class():
+    assert word_classes(np.array([5, 2, 2, 1]), 2, old=True).tolist() == [0, 2, 4]
+    assert word_classes(np.array([6, 2, 1, 1]), 2, old=True).tolist() == [0, 1, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3).tolist() == [0, 1, 3, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3, old=True).tolist() == [0, 1, 2, 4]
+    assert word_classes(np.array([5]), 100).tolist() == [0, 1]
+
+
+def test_expected_class_size_matches_rei():
+    """About 50 words for classes by square roots of counts; classes of equal counts would give V / C = 165."""
+    counts = zipf(16_514, 10**7)
+    assert 40 < expected_class_size(counts, word_classes(counts, 100)) < 65
+    assert 150 < expected_class_size(counts, word_classes(counts, 100, old=True)) < 180
+    counts = np.array([10, 6, 3, 1])
+    assert expected_class_size(counts, np.array([0, 1, 4])) == pytest.approx(0.5 * 1 + 0.5 * 3)
+
+
+def test_sentences_implies_independent():
+    assert RnnlmConfig(sentences=True).independent and not RnnlmConfig().independent
+    RnnlmConfig(sentences=True, learn_start=True, shuffle=True), RnnlmConfig(independent=True, shuffle=True)
+
+
+@pytest.mark.parametrize("options, message", [
+    (dict(direct=1), "`direct` must be 0 or at least 2"), (dict(learn_start=True), "add `independent`"),
+    (dict(shuffle=True), "add `independent`"),
+])  # fmt: skip
+def test_invalid_combinations_are_rejected(options, message):
+    refused(lambda: RnnlmConfig(**options), message)

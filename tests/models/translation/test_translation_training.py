@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from common import refused
 
 from tiedtools.base import interrupts
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import Contradiction
 from tiedtools.models.families import load_model
 from tiedtools.models.translation import trainer
 from tiedtools.models.translation.config import PRESETS, configure
@@ -120,15 +121,12 @@ def test_resumed_run_is_identical(texts, tmp_path, monkeypatch, optimizer):
     resumed.train()
     assert whole.read_bytes() == parts.read_bytes()
     same = lambda **settings: made(texts, files, optimizer=optimizer, keep="last", **settings).train()
-    with pytest.raises(TiedtoolsError, match="was created with `hidden=14`"):
-        same(hidden=15)
-    with pytest.raises(TiedtoolsError, match="was created with `bleu=True`"):
-        same(bleu=False)
+    refused(lambda: same(hidden=15), "was created with `hidden=14`")
+    refused(lambda: same(bleu=False), "was created with `bleu=True`")
     for name in "train_source", "valid_source":
         source = Path(texts[name][0])
         source.write_text(source.read_text().replace("s3", "t3"))  # the same IDs
-    with pytest.raises(TiedtoolsError, match="different source vocabulary"):
-        same()
+    refused(lambda: same(), "different source vocabulary")
 
 
 def test_bad_input(texts, tmp_path):
@@ -137,8 +135,7 @@ def test_bad_input(texts, tmp_path):
     with pytest.raises(Contradiction, match="each vector twice"):
         made(texts, dict(output=str(tmp_path / "out"), write="concat"), tie="decoder")
     texts["train_target"] = texts["valid_target"]
-    with pytest.raises(TiedtoolsError, match="20 lines, but .* has 60"):
-        made(texts, bleu=False).train()
+    refused(lambda: made(texts, bleu=False).train(), "20 lines, but ", " has 60")
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -157,5 +154,4 @@ def test_settings():
     assert (config.drop_emb, config.drop_annotation, config.drop_out, reading) == (0.3, 0.3, 0.2, {"bpe": 100})
     with pytest.raises(Contradiction, match="requires `dtype='float32'`"):
         dataclasses.replace(config, precision="bfloat16", dtype="float64")
-    with pytest.raises(Contradiction, match="tie"):
-        configure(tie="some")
+    refused(lambda: configure(tie="some"), "tie", kind=Contradiction)

@@ -1,12 +1,25 @@
-"""Training that continues from earlier vectors."""
+"""Test training that continues, held-out text, and many runs."""
+
+import json
 
 import numpy as np
 import pytest
+import reference
+from common import refused
+from w2vcase import VARIANTS, encoded, topic_text
 
 import tiedtools as tt
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import sampling
+from tiedtools.models.word2vec import run as word2vecrun
+from tiedtools.models.word2vec.config import Config
+from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.run import Run
+from tiedtools.vectors.runs import Runs
 
 RNG = np.random.default_rng(5)
 TYINGS = ["untied", "tied", "signs", "linear"]
+WHOLE = {name: options for name, options in VARIANTS.items() if "subwords" not in options}  # others have local matrices
 SMALL = dict(size=8, epochs=2, min_count=1, threads=1)
 
 
@@ -104,15 +117,13 @@ def test_any_vectors_are_a_start(saved, tmp_path, name):
 
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     saved(architecture="skipgram", tying="tied", window=3)
-    text = tmp_path / "text"
-    text.write_text("".join(" ".join(line) + "\n" for line in SECOND))
+    (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
     args = ["w2v", text, "--init-from", tmp_path / "first.npz", "-min-count", 1, "-threads", 1]
     assert run(*args, "-output", tmp_path / "v", "-save-model", tmp_path / "second.npz").exit_code == 0
     config = tt.load(tmp_path / "second.npz").model.config
     settings = config.size, config.architecture, config.tying, config.window, config.lr
     assert settings == (8, "skipgram", "tied", 3, 0.0125)
-    result = run(*args, "--freeze", "out", "-output", tmp_path / "v")
-    assert result.exit_code == 2 and "--freeze out" in result.stderr
+    run.fails(2, "--freeze out", *args, "--freeze", "out", "-output", tmp_path / "v")
 
 
 def test_a_continued_run_resumes(saved, tmp_path):
@@ -124,8 +135,7 @@ def test_a_continued_run_resumes(saved, tmp_path):
     tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **options)
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert whole.history
-    with pytest.raises(tt.TiedtoolsError):
-        tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **{**options, "freeze": None})
+    refused(lambda: tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **{**options, "freeze": None}))
 
 
 def test_runs_start_from_the_same_vectors(saved, tmp_path):
@@ -136,34 +146,238 @@ def test_runs_start_from_the_same_vectors(saved, tmp_path):
         np.testing.assert_allclose(matrix, [vectors[word] for word in words], rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "settings, options",
-    [
-        (dict(size=9), {}),
-        (dict(tying="tied"), {}),
-        (dict(tying="tied"), dict(init_from="first.npz:in", freeze="in")),
-        (dict(hs=True, negative=0), {}),
-        ({}, dict(init_from=None, freeze="in")),
-        ({}, dict(init_from="none.npz")),
-        ({}, dict(init_from="checkpoint")),
-        ({}, dict(freeze="all")),
-        ({}, dict(read_vocab="v")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings, options", [
+    (dict(size=9), {}), (dict(tying="tied"), {}), (dict(tying="tied"), dict(init_from="first.npz:in", freeze="in")),
+    (dict(hs=True, negative=0), {}), ({}, dict(init_from=None, freeze="in")), ({}, dict(init_from="none.npz")),
+    ({}, dict(init_from="checkpoint")), ({}, dict(freeze="all")), ({}, dict(read_vocab="v")),
+], ids=str)  # fmt: skip
 def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
     saved()
     tt.Word2Vec(**SMALL).fit(FIRST, checkpoint=tmp_path / "checkpoint", save_vocab=tmp_path / "v")
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
-    with pytest.raises(tt.TiedtoolsError):
-        tt.Word2Vec(**{**SMALL, **settings}).fit(SECOND, **options)
+    refused(lambda: tt.Word2Vec(**{**SMALL, **settings}).fit(SECOND, **options))
 
 
 def test_texts_without_a_known_word(saved, caplog):
     _, path = saved()
     other = [["other", "words", "here"]] * 50
-    with pytest.raises(tt.TiedtoolsError):
-        tt.Word2Vec(**SMALL).fit(other, init_from=path)
+    refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
     tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
     assert any("none of its words" in record.getMessage() for record in caplog.records)
+
+
+VOCAB, TEXT = topic_text(600)
+VALID = topic_text(200, seed=1)[1]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (path := tmp_path / "corpus.txt").write_text("a b c d e f\n" * 500)
+    return path
+
+
+def trained(valid=VALID, **options):
+    run = Run(Word2Vec(VOCAB, Config(size=10, **dict(epochs=2, sample=0.01) | options)), TEXT, valid=valid)
+    run.go()
+    return run
+
+
+def losses(run):
+    return [epoch["valid_loss"] for epoch in run.history]
+
+
+@pytest.mark.parametrize("options", WHOLE.values(), ids=WHOLE)
+def test_loss_agrees_with_reference_and_changes_no_parameter(options):
+    run = trained(**options)
+    before = [array.tobytes() for array in run.model.arrays.values()]
+    config, model = run.model.config, run.model
+    own = run.valid.workspaces[0]
+    seed = np.uint64(mix(np.uint64(0)))
+    n = sampling.subsample(*own.text, VALID.ids, run.thresholds, seed)
+    text = [array[:n].tolist() for array in own.text]
+    matrices = {name: array.astype(np.float64) for name, array in model.arrays.items()}
+    nats, predictions = reference.word2vec(
+        matrices["emb_in"], matrices.get("emb_out", matrices["emb_in"]), matrices.get("proj", np.zeros((0, 0))), text,
+        run.noise.tolist(), run.tree, model.first_node, config, len(own.space.hidden), 1e-30, 1e-30, int(mix(seed)),
+    )  # fmt: skip
+    assert len(run.valid.cuts) == 2 and predictions > 100
+    assert run.valid.loss() == pytest.approx(nats / predictions, rel=1e-5)
+    assert before == [array.tobytes() for array in model.arrays.values()]
+
+
+@pytest.mark.parametrize("options", [{}, dict(threads=3, deterministic=True)], ids=str)
+def test_training_is_the_same_with_and_without(options, monkeypatch):
+    monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
+    runs = [trained(valid, **options) for valid in (VALID, None)]
+    assert runs[0].model.emb_in.tobytes() == runs[1].model.emb_in.tobytes()
+    assert [epoch["loss"] for epoch in runs[0].history] == [epoch["loss"] for epoch in runs[1].history]
+    assert "valid_loss" not in runs[1].history[0] and len(set(losses(runs[0]))) == 2
+
+
+def test_loss_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(word2vecrun, "CHUNK", 300)
+    runs = [trained(epochs=1, threads=threads) for threads in (1, 3)]
+    runs[1].model.emb_in[:], runs[1].model.emb_out[:] = runs[0].model.emb_in, runs[0].model.emb_out
+    assert runs[0].valid.loss() == runs[1].valid.loss() == losses(runs[0])[0]
+
+
+def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
+    """All threads wait: no piece of the next epoch may have begun."""
+    monkeypatch.setattr(word2vecrun, "CHUNK", 100)
+    seen = []
+
+    class Watched(Run):
+        def report_epochs(self):
+            seen.append(self.next)
+            super().report_epochs()
+
+    run = Watched(Word2Vec(VOCAB, Config(size=4, epochs=3, threads=4)), TEXT, valid=VALID)
+    run.go()
+    assert seen == [(len(run.cuts) - 1) * epoch for epoch in (1, 2, 3)] and len(losses(run)) == 3
+
+
+def test_overfitting_is_visible():
+    """On few sentences the training loss falls on while the validation loss rises."""
+    ids = np.random.default_rng(0).integers(1, len(VOCAB), 2000).astype(np.int32)
+    ids[::11] = 0
+    other = np.random.default_rng(1).integers(1, len(VOCAB), 2000).astype(np.int32)
+    model = Word2Vec(VOCAB, Config(size=50, epochs=30, sample=0, lr=0.1))
+    run = Run(model, encoded(ids, VOCAB), valid=encoded(other, VOCAB))
+    run.go()
+    assert run.history[-1]["loss"] < run.history[2]["loss"] - 0.1 and losses(run)[-1] > min(losses(run)) + 0.1
+
+
+def test_a_text_without_predictions_has_no_loss():
+    run = trained(encoded(np.array([1, 0, 2, 0], np.int32), VOCAB), epochs=1)
+    assert losses(run) == [None]
+
+
+def test_command_line(run, tmp_path, corpus):
+    log, valid = tmp_path / "log", tmp_path / "valid.txt"
+    valid.write_text("a b c zebra\n" + corpus.read_text()[:2000])
+    given = "w2v", "-size", 4, "-iter", 2, "-threads", 1, "-min-count", 1, "-output", tmp_path / "v", "--log-json", log
+    result = run(*given, "--valid", valid, corpus)
+    assert result.exit_code == 0, result.output
+    assert "validation text: " in result.stderr and "nats per prediction, valid loss " in result.stderr
+    epochs = [json.loads(line) for line in log.read_text().splitlines()][:2]
+    assert all(0 < epoch["valid_loss"] < 10 for epoch in epochs)
+    manifest = json.loads((tmp_path / "v.run.json").read_text())
+    assert str(valid) in json.dumps(manifest["inputs"]) and manifest["valid_loss"] == epochs[1]["valid_loss"]
+
+
+def test_a_text_of_other_words_is_an_error(run, tmp_path, corpus):
+    (valid := tmp_path / "valid.txt").write_text("zebra yak\n")
+    result = run("w2v", "--valid", valid, corpus)
+    assert result.exit_code == 1 and "valid.txt: no word of the vocabulary" in result.output
+
+
+SENTENCES = [[f"w{k}" for k in RNG.zipf(1.3, 12) % 500] for _ in range(200)]
+FEW = dict(size=8, epochs=2, min_count=1)
+
+
+def runs_of(tmp_path, name="x.runs", settings=FEW, **options):
+    options = {"output": tmp_path / name, "runs": 4, **options}
+    tt.Word2Vec(**{"threads": 2, **settings}).fit(SENTENCES, **options)
+    return Runs.read(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("tying", ["untied", "linear"])
+def test_runs_without_resampling_are_single_runs_with_other_seeds(tmp_path, tying):
+    runs = runs_of(tmp_path, settings=dict(FEW, tying=tying, seed=3), resample="none")
+    assert runs.training["seeds"] == [3, 4, 5, 6]
+    for k, (words, matrix) in enumerate(runs):
+        vectors = tt.Word2Vec(**FEW, tying=tying, threads=1, seed=3 + k).fit(SENTENCES).vectors
+        assert words == vectors.words
+        np.testing.assert_array_equal(matrix, vectors.matrix.astype(np.float16))
+
+
+def test_bytes_do_not_depend_on_the_number_of_threads(tmp_path):
+    runs_of(tmp_path, "one")
+    runs_of(tmp_path, "two", dict(FEW, threads=1))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_samples_of_documents_have_their_counts(tmp_path):
+    """A run's word counts are those of documents drawn with replacement, so that rare words are missing in some."""
+    runs = runs_of(tmp_path, runs=20)
+    assert runs.training["documents"] == len(SENTENCES)
+    assert runs.present.sum() == pytest.approx(20 * runs.counts.sum(), rel=0.01)
+    assert (runs.present[:, 0] == len(SENTENCES)).all()  # as many line ends as documents
+    assert not (runs.present == runs.counts).all(1).any()
+    rare = runs.counts <= 2
+    assert 0.05 < np.mean(runs.present[:, rare] == 0) < 0.5
+    shuffled = runs_of(tmp_path, resample="shuffle")
+    assert (shuffled.present == shuffled.counts).all()
+    assert not np.array_equal(shuffled.matrix[0], shuffled.matrix[1]) and not len(shuffled.whole)
+
+
+def test_runs_on_the_whole_text_are_single_runs(tmp_path):
+    """They have further seeds, and are the means of the intervals."""
+    runs = runs_of(tmp_path, runs=5)
+    assert len(runs.whole) == 3
+    for k, (words, matrix) in enumerate(runs.on_whole_text):
+        vectors = tt.Word2Vec(**FEW, threads=1, seed=6 + k).fit(SENTENCES).vectors
+        assert words == vectors.words
+        np.testing.assert_array_equal(matrix, vectors.matrix.astype(np.float16))
+
+
+def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
+    """The resumed run writes the same bytes as an uninterrupted one."""
+    settings = dict(FEW, epochs=50, threads=1)
+    whole = runs_of(tmp_path, "whole", settings, runs=20)
+    model = tt.Word2Vec(**settings)
+    files = dict(output=tmp_path / "part.runs", checkpoint=tmp_path / "checkpoint")
+    model.fit(SENTENCES, runs=20, on_epoch=lambda figures: figures["run"] < 6, **files)
+    part = Runs.read(str(tmp_path / "part.runs"))
+    assert 2 <= len(part) < 20
+    np.testing.assert_array_equal(part.matrix, whole.matrix[: len(part)])
+    reported = []
+    tt.Word2Vec(**settings).fit(SENTENCES, runs=20, resume=True, on_epoch=reported.append, **files)
+    assert (tmp_path / "part.runs").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert len(reported) == 20 - len(part)
+    with pytest.raises(tt.TiedtoolsError, match="resample"):
+        tt.Word2Vec(**settings).fit(SENTENCES, runs=4, resample="shuffle", resume=True, **files)
+
+
+@pytest.mark.parametrize("options", [
+    dict(classes=3), dict(save_model="m.npz"), dict(valid=SENTENCES), dict(output="-"), dict(runs=0),
+], ids=str)  # fmt: skip
+def test_settings_of_a_single_run_are_refused(tmp_path, options):
+    refused(lambda: runs_of(tmp_path, **options), kind=tt.Contradiction)
+
+
+def test_a_single_document_cannot_be_resampled(tmp_path):
+    refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
+
+
+def test_a_diverged_run_is_named(tmp_path):
+    with pytest.raises(tt.Diverged, match="run"):
+        runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
+
+
+def test_results_in_python(tmp_path):
+    model = tt.Word2Vec(**FEW, threads=1).fit(SENTENCES, runs=5, output=tmp_path / "x.runs")
+    refused(lambda: model.vectors)
+    for runs in model.runs, tt.Runs.load(tmp_path / "x.runs"):
+        nearest = runs.most_similar("w1", 3)
+        assert nearest[0]["cosine"] == pytest.approx(runs.similarity("w1", nearest[0]["neighbor"]).mean)
+        assert 0 <= runs.stability(["w1"])[0] <= 1
+        assert {line["word"] for line in runs.shift(runs)} == set(runs.words) - {"</s>"}
+        with pytest.raises(KeyError):
+            runs.similarity("w1", "unknown")
+    refused(lambda: tt.Word2Vec(**FEW, threads=1).fit(SENTENCES).runs)
+
+
+def test_a_record_is_a_document(tmp_path):
+    """A record of several lines is drawn as a whole."""
+    records = ({"text": f"start{k} " + " ".join(line) + f"\nend{k} x y"} for k, line in enumerate(SENTENCES))
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    options = dict(runs=3, output=tmp_path / "x.runs")
+    tt.Word2Vec(**FEW, threads=1, field="text").fit(tmp_path / "t.jsonl", **options)
+    runs = Runs.read(str(tmp_path / "x.runs"))
+    assert runs.training["documents"] == len(SENTENCES) and runs.training["document"] == "record"
+    index = {word: row for row, word in enumerate(runs.words)}
+    for k in range(len(SENTENCES)):
+        np.testing.assert_array_equal(runs.present[:, index[f"start{k}"]], runs.present[:, index[f"end{k}"]])
+    refused(lambda: runs_of(tmp_path, document="record"), kind=tt.Contradiction)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.base.errors import TiedtoolsError
@@ -131,11 +132,8 @@ def test_written_vectors():
     model = trained(epochs=1)
     emb_in, emb_out = model.emb_in, model.emb_out[: len(model.vocab)]
     for which, expected in (
-        ("in", emb_in),
-        ("out", emb_out),
-        ("sum", emb_in + emb_out),
-        ("concat", np.hstack([emb_in, emb_out])),
-    ):
+        ("in", emb_in), ("out", emb_out), ("sum", emb_in + emb_out), ("concat", np.hstack([emb_in, emb_out])),
+    ):  # fmt: skip
         vectors = model.vectors(which)
         assert vectors.words == model.vocab.words
         np.testing.assert_array_equal(vectors.matrix, expected)
@@ -146,8 +144,7 @@ def test_model_file(tmp_path, tying):
     """The file has L, and the matrix of signs."""
     model = trained(epochs=1, **TYINGS[tying])
     path = tmp_path / "m.npz"
-    with open(path, "wb") as file:
-        model.save(file)
+    save(model, path)
     header, words, arrays = modelfile.load(str(path))
     assert words == model.vocab.words and header["kind"] == "word2vec"
     assert Config(**header["config"]) == model.config
@@ -155,8 +152,7 @@ def test_model_file(tmp_path, tying):
     np.testing.assert_array_equal(arrays["proj"], model.linear)
     assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
     if tying == "signs":
-        with pytest.raises(TiedtoolsError, match=f"^{path}: .* their sum cancels dimensions; read {path}:in$"):
-            Vectors.read(f"{path}:sum")
+        refused(lambda: Vectors.read(f"{path}:sum"), f"{path}: ", f" their sum cancels dimensions; read {path}:in")
     else:
         expected = model.emb_in @ model.proj + model.emb_in
         np.testing.assert_allclose(Vectors.read(f"{path}:sum").matrix, expected, atol=1e-6)
@@ -165,23 +161,16 @@ def test_model_file(tmp_path, tying):
     for name, array in model.arrays.items():
         assert loaded.arrays[name].tobytes() == array.tobytes(), name
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(TiedtoolsError, match="m.npz"):
-        modelfile.load(str(path))
+    refused(lambda: modelfile.load(str(path)), "m.npz")
 
 
-@pytest.mark.parametrize(
-    "options, rates",
-    [
-        (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"),
-        (TYINGS["signs"], "`lr`"),
-        (TYINGS["tied"], "`lr`"),
-    ],
-)
+@pytest.mark.parametrize("options, rates", [
+    (dict(tying="linear", lr_linear=1), "`lr` or `lr_linear`"), (TYINGS["signs"], "`lr`"), (TYINGS["tied"], "`lr`"),
+])  # fmt: skip
 def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, lr=500, threads=2, **options))
-    with pytest.raises(TiedtoolsError, match=f"diverged after .* epochs: .*; lower {rates}$"):
-        model.train(text, Progress())
+    refused(lambda: model.train(text, Progress()), "diverged after ", " epochs: ", f"; lower {rates}")
     assert np.isfinite(model.emb_in).all()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.settings import LmContinuation
-from tiedtools.models.continuing import Source, identity, rows_of
+from tiedtools.models.continuing import SPLIT, Source, identity, rows_of
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.network.config import Composition
@@ -22,7 +22,7 @@ def read_source(path: str) -> Source:
     model = LstmLM.load(path)
     names = {field.name for kind in (LstmConfig, Training) for field in fields(kind)} - {"seed", "threads", "precision"}
     settings = asdict(model.config) | (model.settings or {}) | {"segmentation": None}
-    settings = {name: value for name, value in settings.items() if name in names | {"tokenize"}}
+    settings = {name: value for name, value in settings.items() if name in names | {*SPLIT}}
     return Source(path, model.vocab, dict(model.params.owners()), settings)
 
 

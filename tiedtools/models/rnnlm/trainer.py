@@ -5,6 +5,7 @@ from typing import Any
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
+from tiedtools.models.continuing import SPLIT
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.models.rnnlm.batches import Pieces
 from tiedtools.models.rnnlm.config import ENDLESS, RnnlmConfig
@@ -60,8 +61,8 @@ class RnnlmTrainer(LmTrainer):
             if not holds(self.config):
                 reason = "rnnlm's format supports neither document vectors nor a learned start"
                 log.info(f"{rnnlm}: written as .npz, since {reason}")
-            elif self.reading.get("tokenize"):
-                log.warning(f"{rnnlm}: rnnlm's format does not store `tokenize`; `save_model` does")
+            elif lost := [f"`{name}`" for name in SPLIT if self.reading.get(name)]:
+                log.warning(f"{rnnlm}: rnnlm's format does not store {' and '.join(lost)}; `save_model` does")
         self.width = self.config.hidden
 
     def settings(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class TranslationTrainer(Trainer):
         reading = self.raw_reading(unit="line")
         field = reading.pop("target_field", None) or self.reading.get("field")
         targets = self.texts[1], self.reading.get("valid_target")
-        target, reading["valid_target"] = (self.raw(side, unit="line", field=field) for side in targets)
+        target, reading["valid_target"] = (self.raw(side, unit="line", field=field, phrases=None) for side in targets)
         source = self.raw(self.texts[0], unit="line")
         text = Bitext.read(source, target, joint=self.config.tie == "all", **reading)
         tokens = dict(source=text.train.source.size, target=text.train.target.size)

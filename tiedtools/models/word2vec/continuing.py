@@ -7,10 +7,11 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.settings import Continuation
 from tiedtools.files import modelfile
-from tiedtools.models.continuing import Source, identity, require_same, rows_of
+from tiedtools.models.continuing import SPLIT, Source, identity, require_same, rows_of
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.text.vocab import END, Vocab
+from tiedtools.vectors.counts import settings
 from tiedtools.vectors.fasttext import Dense, FastText
 from tiedtools.vectors.ngrams import Ngrams
 from tiedtools.vectors.vectors import Vectors
@@ -58,19 +59,19 @@ def read_fasttext(path: str, model: FastText) -> Source:
     if words[0] != END:
         words, counts = [END, *words], np.append(0, counts)
         arrays = {name: np.vstack([np.zeros_like(array[:1]), array]) for name, array in arrays.items()}
-    settings = dict(size=h.dim, architecture="cbow" if h.model == 1 else "skipgram", tying="untied", window=h.ws)
-    settings |= dict(negative=h.neg, sample=h.t, ns_exponent=0.5, subwords="ngrams", buckets=h.bucket)
-    settings |= dict(max_n=model.maxn, min_n=max(h.minn, 1) if model.maxn else 3)
-    return Source(path, Vocab(words, counts), arrays, settings, lambda buckets: model.inputs[h.nwords + buckets])
+    used = dict(size=h.dim, architecture="cbow" if h.model == 1 else "skipgram", tying="untied", window=h.ws)
+    used |= dict(negative=h.neg, sample=h.t, ns_exponent=0.5, subwords="ngrams", buckets=h.bucket)
+    used |= dict(max_n=model.maxn, min_n=max(h.minn, 1) if model.maxn else 3)
+    return Source(path, Vocab(words, counts), arrays, used, lambda buckets: model.inputs[h.nwords + buckets])
 
 
 def settings_of_source(path: str) -> dict[str, Any]:
     """Return the settings of training in a file to continue from, without reading its vectors if it is a model."""
+    split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
-        header, _ = modelfile.read(path, {"header"})
-        stored = header["config"] | dict(tokenize=(header.get("settings") or {}).get("tokenize"))
-        return {name: stored[name] for name in (*KEPT, "tokenize") if stored.get(name) is not None}
-    return read_source(path).settings
+        config = modelfile.read(path, {"header"})[0]["config"]
+        return {name: config[name] for name in KEPT if config.get(name) is not None} | split
+    return read_source(path).settings | split
 
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:

@@ -19,8 +19,7 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
-from tiedtools.text.documents import draw, rearranged
-from tiedtools.text.encoding import EncodedText
+from tiedtools.text.encoding import EncodedText, draw, rearranged
 from tiedtools.text.vocab import Vocab
 from tiedtools.training import hogwild
 from tiedtools.vectors.alignment import rotation
@@ -41,6 +40,7 @@ class TrainedRuns(Runs):
     """
 
     kind = "word2vec"
+    settings: dict[str, Any] | None = None  # of texts and training, beside the Config
     reference: np.ndarray | None = None  # vectors to which those of each run are aligned, float32 [V, E]
 
     def __init__(self, vocab: Vocab, config: Config, resampling: Any, which: str) -> None:
@@ -86,7 +86,7 @@ class TrainedRuns(Runs):
         done = np.flatnonzero(self.finished[self.W :])
         seeds = [self.training["seeds"][k] for k in done]
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
-        training = self.training | dict(runs=len(done), seeds=seeds)
+        training = (self.settings or {}) | self.training | dict(runs=len(done), seeds=seeds)
         whole = self.whole[self.finished[: self.W]]
         Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
 

@@ -20,12 +20,11 @@ from tiedtools.runs.files import Writer
 from tiedtools.runs.progress import EpochLog
 from tiedtools.runs.session import Session
 from tiedtools.runs.trainer import BITS, TYING, Trainer
-from tiedtools.text.documents import Marks
-from tiedtools.text.encoding import EncodedText, encode
+from tiedtools.text.encoding import EncodedText, Marks, encode
 from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
-from tiedtools.vectors.kmeans import spherical_kmeans
+from tiedtools.vectors.edit import spherical_kmeans
 from tiedtools.vectors.vectors import trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()

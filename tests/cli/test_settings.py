@@ -1,0 +1,264 @@
+"""Test how options become settings: contradictions, options without effect, and spelling."""
+
+import math
+
+import click
+import numpy as np
+import pytest
+from common import context_of, refused
+
+from tiedtools.api.language import LanguageModel
+from tiedtools.base.errors import Contradiction
+from tiedtools.cli import cli
+from tiedtools.cli.networks import idle_in_lm as idle
+from tiedtools.cli.options import explicit
+from tiedtools.cli.report import RnnlmReport
+from tiedtools.cli.spelling import spelled
+from tiedtools.cli.training import settings_of
+from tiedtools.evaluation import continuation, rnnlmtest
+from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig, configure
+from tiedtools.training.schedules import Training
+from tiedtools.vectors.vectors import Vectors
+
+MISSING = "is/not/there"  # reading it gives exit status 1
+TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
+
+
+@pytest.mark.parametrize("command, message", [
+    (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
+    (f"w2v {MISSING} --tie --tie-linear", "--tie and --tie-linear are mutually exclusive; choose one"),
+    (f"w2v {MISSING} --tie-signs -tie", "-tie and --tie-signs are mutually exclusive; choose one"),
+    (f"w2v {MISSING} --tie-linear --tie-signs", "--tie-signs and --tie-linear are mutually exclusive"),
+    (f"w2v {MISSING} --tie --tie-signs --tie-linear", "--tie and --tie-signs and --tie-linear are mutually"),
+    (f"w2v {MISSING} -hs 1 --tie", "hierarchical softmax has no output word vectors to tie; use --negative"),
+    (f"w2v {MISSING} -hs 1 --tie-signs", "use --negative with --tie, --tie-signs, or --tie-linear"),
+    (f"w2v {MISSING} -hs 1 --tie-linear", "hierarchical softmax has no output word vectors to tie"),
+    (f"w2v {MISSING} -hs 1 -negative 0 -cbow 0 --tie-linear", "vectors to tie"),
+    (f"w2v {MISSING} -hs 1 -negative 0 --write out", "hierarchical softmax has no output word vectors; use --write in"),
+    (f"w2v {MISSING} --tie --write concat", "would write each vector twice"),
+    (f"w2v {MISSING} --tie-signs --write sum", "--write sum: input and output vectors differ only in signs"),
+    (f"w2v {MISSING} --tie-signs --write concat", "their concatenation repeats them; use --write in"),
+    (f"w2v {MISSING} --tie-signs --negated 1.1", "--negated"),
+    (f"w2v {MISSING} --min-alpha .06", "--min-alpha 0.06 is above --lr 0.05; lower it"),
+    (f"w2v {MISSING} -alpha .01 --min-lr .02", "--min-alpha 0.02 is above --lr 0.01; lower it"),
+    (f"w2v {MISSING} --ns-exponent 10.5", "--ns-exponent"),
+    (f"lstm {MISSING} --log-json", "--log-json cannot be standard output or empty"),
+    (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: this output is never compressed; remove .gz"),
+    (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "--one-iter trains a single epoch: omit it or --epochs"),
+    (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
+    (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),
+    (f"convert {MISSING} v.npy.gz", "format npy is not compressed"),
+    (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, but is text"),
+    (f"convert {MISSING} - --to npy", "writes two files"),
+])  # fmt: skip
+def test_contradictions_are_found_before_reading(run, tmp_path, monkeypatch, command, message):
+    monkeypatch.chdir(tmp_path)
+    words = command.split()
+    run.fails(2, message, *words, *[""] * command.endswith(("--checkpoint", "--log-json")))
+
+
+def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text(TEXT)
+    result = run(*"rnnlm text -rnnlm m -one-iter --epochs 1 -hidden 3 -class 3 -debug 0".split())
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("options, message", [
+    ("-direct-order 4", "--direct-order has no effect without --direct\n"),
+    ("--bptt-block 4", "--bptt-block has no effect without --bptt\n"),
+    ("-doc-lr .1 -start-doc sum", "--start-doc has no effect without --doc-dim\n"),
+    ("-anti-kasparek 10000", "--anti-kasparek has no effect without --rnnlm\n"),
+    ("-lambda .5", "--lambda has no effect without --lm-prob\n"),
+    ("-bptt 2 -bptt-block 4 -direct 1 -direct-order 4 -doc-dim 2 -doc-lr .1", None),
+])  # fmt: skip
+def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
+    result = run(*f"rnnlm {MISSING}".split(), *options.split())
+    assert message in result.stderr if message else "no effect" not in result.stderr
+
+
+def test_the_name_of_another_vector_format_is_rejected(tmp_path):
+    vectors = Vectors(["a"], np.ones((1, 2)))
+    refused(lambda: vectors.write(str(tmp_path / "v.npy"), "binary"), "would be read as npy, but", kind=Contradiction)
+    vectors.write(str(tmp_path / "v.npy"), "tsv")  # v.npy.tsv
+    assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]
+
+
+def test_an_empty_file_name_is_shown_in_quotes(run):
+    result = run("rnnlm", "-rnnlm", "m", "-test", "")
+    assert result.exit_code == 1 and result.stderr.startswith("tiedtools: '': No such file or directory")
+
+
+def test_infinite_perplexities():
+    text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
+    assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
+    line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)
+    assert "TRAIN entropy: 6.0000" in line and line.endswith("VALID entropy: infinite")
+
+
+def test_no_probability_is_above_1():
+    class Absurd:
+        def predict(self, ids, state):
+            return np.array([[1e9, -1e9]]), state
+
+    logprobs, _ = continuation.read(Absurd(), [0], ())
+    assert continuation.most_probable(logprobs, 1) == [(0, 1.0)]
+
+
+OF_L = ["--lr-linear", 0.1, "--init-linear", "uniform", "--precision", "float32"]
+OF_SAMPLING = ["-hs", 1, "--ns-exponent", 0.5, "--shift", -1]
+GRAD = ["--cbow-grad", "exact"]
+
+
+def without(reason, *names):
+    return "".join(f"{name} has no effect {reason}\n" for name in names)
+
+
+@pytest.mark.parametrize("options, told", [
+    (OF_L, without("without --tie-linear", *OF_L[::2])),
+    ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])),
+    ([*OF_L, "--tie-signs"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
+    (["-init-linear=uniform"], without("without --tie-linear", "--init-linear")),
+    (["--tie-linear", *OF_L[4:], "--exact"], without("with separate negatives per target", "--precision")),
+    (["--negated", 0.5], without("without --tie-signs", "--negated")),
+    (["--negated", 0.5, "--tie"], without("without --tie-signs", "--negated")),
+    (["--negated", 0.5, "--tie-linear"], without("without --tie-signs", "--negated")),
+    (["--negated", 0.5, "--tie-signs", "--shift", -1], ""), ([*GRAD, "--shift", -1], ""),
+    ([*GRAD, "--cbow-sum"], without("with --cbow-sum", "--cbow-grad")),
+    ([*GRAD, "-cbow", 0], without("with --cbow 0", "--cbow-grad")),
+    (["-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-sum")),
+    ([*GRAD, "-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-grad", "--cbow-sum")),
+    (["--cbow-sum", "--fit-pmi"], ""), (["--shift", -1, "--tie", "--no-fit-pmi"], ""), (OF_SAMPLING, ""),
+    (
+        [*OF_SAMPLING, "--fit-pmi", "-negative", 0],
+        without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent"),
+    ),
+    (["--fixed-window", "--min-alpha", 0.001], ""),
+    (["--batch", 1, 8, 8, "--exact"], without("with separate negatives per target", "--shared-negatives")),
+    (["--batch", 1, 8, 8], ""),
+], ids=str)  # fmt: skip
+def test_options_without_effect_are_reported(run, tmp_path, options, told):
+    (tmp_path / "text").write_text("the cat sat on the mat\n" * 20)
+    result = run("w2v", "-size", 4, "-iter", 1, "-debug", 0, *options, tmp_path / "text")
+    assert (result.exit_code, result.stderr) == (0, told)
+
+
+def configured(*args):
+    config, training, _ = LanguageModel("lstm", **settings_of(context_of("lstm", *args))).configured
+    return config, training
+
+
+def test_options_of_awd_lstm_reach_the_configuration():
+    options = dict(
+        size=12, layer_widths="9,8,12", dropout_kind="locked", drop_word=0.1, drop_emb=0.2, drop_layer=0.25,
+        drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=3, average_after=9,
+        l2=1e-6, lr_weight_decay=1.2e-6, weight_decay=1e-7, threads=1,
+    )  # fmt: skip
+    arguments = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    flags = dict(tying="tied", random_steps=True, init_by_width=True)
+    expected = LstmConfig(**options, **flags, precision=None), Training(schedule="constant")
+    flags = "--random-steps", "--init-by-width", "--tie", "--schedule", "constant"
+    assert configured(*arguments, *flags) == expected
+    assert not configured(*arguments, *flags, "--no-random-steps")[0].random_steps
+
+
+@pytest.mark.parametrize("options, lr", [
+    ([], 20.0), (["--optimizer", "nt-asgd"], 20.0), (["--optimizer", "adam"], 0.001),
+    (["--optimizer", "adadelta"], 1.0), (["--optimizer", "adam", "--lr", 0.01], 0.01),
+    (["--preset", "zaremba-small", "--optimizer", "adam"], 0.001),
+    (["--preset", "zaremba-small", "--optimizer", "sgd"], 1.0), (["--preset", "awd-ptb"], 30.0),
+    (["--preset", "awd-ptb", "--optimizer", "adam"], 0.001),
+], ids=str)  # fmt: skip
+def test_the_default_learning_rate_depends_on_the_optimizer(options, lr):
+    assert configured(*options)[1].lr == lr
+
+
+@pytest.mark.parametrize("options, schedule", [
+    (["--optimizer", "nt-asgd"], "constant"), (["--optimizer", "asgd", "--preset", "zaremba-small"], "constant"),
+    (["--optimizer", "asgd", "--schedule", "plateau"], "plateau"),
+    (["--optimizer", "adam", "--preset", "zaremba-small"], "decay"), (["--optimizer", "adam"], "plateau"),
+], ids=str)  # fmt: skip
+def test_averaging_implies_a_constant_learning_rate(options, schedule):
+    assert configured(*options)[1].schedule == schedule
+
+
+def test_a_preset_with_other_widths():
+    small, _ = configured("--preset", "awd-ptb", "--tie", "--size", 20, "--layer-widths", "30,20")
+    assert (small.units, small.layers, small.drop_weights, small.random_steps) == ([30, 20], 2, 0.5, True)
+    assert configured("--preset", "awd-wt2", "--subwords", "morphs")[0].reuse == "all"
+
+
+@pytest.mark.parametrize("options, told", [
+    (["--nonmono", 3], {"nonmono": "without --optimizer nt-asgd"}),
+    (["--nonmono", 3, "--average-after", 9, "--optimizer", "nt-asgd"], {}),
+    (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
+    (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
+    (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
+    (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}), (["--decay", 2, "--min-gain", 0.5], {}),
+    (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
+    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
+], ids=str)  # fmt: skip
+def test_options_without_effect(options, told):
+    ctx = context_of("lstm", *options)
+    assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
+
+
+@pytest.mark.parametrize("vectors", ["--tie", "--subwords chars --filters 4,4"])
+@pytest.mark.parametrize("more", ["", "--precision bfloat16 --optimizer adam --lr .01", "--optimizer asgd --threads 2"])
+def test_awd_lstm_trains(run, tmp_path, vectors, more):
+    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog lay on the log\n" * 50)
+    small = "--preset awd-ptb --size 8 --layer-widths 12,8 --steps 9 --batch 4 --epochs 2 --lr 1 --threads 1"
+    out = tmp_path / "vectors"
+    result = run("lstm", *small.split(), *vectors.split(), *more.split(), tmp_path / "text", "-output", out)
+    assert result.exit_code == 0 and "model: LSTM" in result.stderr, result.stderr
+    assert out.read_text().startswith("9 8\n") and result.stderr.count("valid ppl") == 2
+
+
+def configuration(*args):
+    return configure(**settings_of(context_of("rnnlm", *args)))[0]
+
+
+def test_options_reach_the_configuration():
+    options = dict(
+        hidden=12, classes=34, doc_dim=5, doc_lr=0.2, start_doc="first", bptt=4, bptt_block=6, beta=1e-6, cutoff=9.0,
+        direct_order=4, seed=7, threads=2,
+    )  # fmt: skip
+    names = {"classes": "class", "cutoff": "gradient-cutoff", "seed": "rand-seed"}
+    given = [part for k, value in options.items() for part in (f"-{names.get(k, k).replace('_', '-')}", value)]
+    flags = dict(old_classes=True, independent=True, defer=True)
+    config = configuration(*given, "-direct", 2.5, "-old-classes", "-independent", "-defer", "--no-sentences")
+    assert config == RnnlmConfig(**options, **flags, direct=2_500_000)
+
+
+def test_defaults():
+    assert configuration() == RnnlmConfig()
+    paper = dict(sentences=True, learn_start=True, shuffle=True)
+    assert configuration("--doc-dim", 20) == RnnlmConfig(hidden=100, doc_dim=20, **paper)
+    assert configuration("--sentences") == RnnlmConfig(**paper)
+    assert configuration("--doc-dim", 20, "--no-sentences") == RnnlmConfig(hidden=100, doc_dim=20)
+
+
+@pytest.mark.parametrize("command, message, expected", [
+    ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
+    ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
+    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
+    ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
+    ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
+    ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
+    ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),
+    ("check", "read it with `errors='replace'`", "read it with --errors replace"),
+    ("analogy", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`", "`<unk>`, `</s>`, `tiedtools vocab`, `emb`"),
+])  # fmt: skip
+def test_settings_are_spelled_as_options_of_the_command(command, message, expected):
+    assert spelled(message, cli.get_command(click.Context(cli), command)) == expected
+
+
+def test_errors_and_messages_are_spelled(run, tmp_path):
+    assert "make --size and --hidden equal, or use --tie-linear (see" in run("lstm", "--tie", "-hidden", 7, "x").stderr
+    (tmp_path / "text").write_text("a b\n")
+    assert "lower --min-count or use another" in run("w2v", tmp_path / "text").stderr
+    (tmp_path / "vocab").write_text("</s> 5\na 9\nb 3\n")
+    assert (
+        "--min-count 5 dropped 1 of 3 words" in run("w2v", "-read-vocab", tmp_path / "vocab", tmp_path / "text").stderr
+    )
