@@ -19,9 +19,10 @@ from tiedtools.models.word2vec.tables import noise_probabilities
 from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
 
 SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
-# Occurrences of a row's words, times the learning rate, whose changes are added in full: half of those that move a row
-# 1 - 1/e of the way to its optimum, exchange.SATURATION. (Whether CBOW, whether tied): occurrences.
-SATURATION = {(True, False): 3.0, (True, True): 1.5, (False, False): 1.0, (False, True): 0.3}
+# Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move a
+# row 1 - 1/e of the way to its optimum (exchange.SATURATION). In CBOW, neighbors get the same gradient, and their changes
+# add up. (Whether CBOW, whether tied): occurrences.
+SATURATION = {(True, False): 0.3, (True, True): 0.3, (False, False): 1.0, (False, True): 0.3}
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
 
