@@ -13,9 +13,9 @@ import pytest
 from common import ROOT, refused
 
 from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import Files
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
-from tiedtools.runs.settings import Files
 
 TRAIN = """
 import sys

@@ -19,7 +19,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity
 from tiedtools.evaluation.logs import read_log
 from tiedtools.files import modelfile
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.rnnlm import program

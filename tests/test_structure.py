@@ -20,7 +20,7 @@ OTHERS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").rglob("*.
 # The files of a folder lie below its subfolders.
 FOLDERS = [
     "base", "kernels", "kernels.base", "kernels.text", "kernels.rnnlm", "kernels.word2vec", "kernels.output",
-    "kernels.cells", "files", "parallel", "text", "vectors", "network", "network.encoders", "network.cells",
+    "kernels.cells", "files", "parallel", "text", "vectors", "network",
     "network.layers", "runs", "training", "evaluation", "models", "models.word2vec", "models.translation",
     "models.rnnlm", "models.lm", "api", "cli", "__main__",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks import zipf
 from tiedtools.base.errors import Contradiction
-from tiedtools.training.pairs import Pairs
+from tiedtools.training.batches import Pairs
 
 WORKERS, STEPS = ("workers:NmtTraining", "torchnmt:Training"), "batches"
 TIES = {"": "none", "-decoder": "decoder", "-all": "all"}  # ending of a variant -> TranslationConfig.tie

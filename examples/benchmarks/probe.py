@@ -3,7 +3,7 @@
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.base.product import product
-from tiedtools.kernels.base.tiles import combine, dots
+from tiedtools.kernels.base.tiles import EVERYTHING, combine, dots
 
 GROUP = 16  # rows per group; one group is prefetched while another is processed
 
@@ -21,9 +21,9 @@ def multiply(S, C, G, A, B, none, repeats, way):
         if way == 2:
             product(C, G, B, False)
         elif way:
-            combine(C, G, B, 1, rows, cols, cols, 0, False, (A, none))
+            combine(C, G, B, 1, rows, cols, EVERYTHING, False, (A, none))
         else:
-            dots(S, A, B, 1, rows, cols, cols, 0, (A, none))
+            dots(S, A, B, 1, rows, cols, EVERYTHING, (A, none))
 
 
 @jit

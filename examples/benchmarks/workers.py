@@ -11,10 +11,9 @@ from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator
-from tiedtools.network.cells.lstm import LSTM
-from tiedtools.network.layers.dropout import Dropout
-from tiedtools.network.layers.embedding import Embedding
-from tiedtools.network.layers.linear import Linear
+from tiedtools.network.cells import LSTM
+from tiedtools.network.layers.feedforward import Embedding, Linear
+from tiedtools.network.layers.regularization import Dropout
 from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 

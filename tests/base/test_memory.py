@@ -19,7 +19,7 @@ from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import huffman_tree
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 from tiedtools.text.vocab import Vocab
 
 # Start from a small process: Linux counts the memory held before exec() in the peak of the new program.
@@ -149,6 +149,7 @@ LINUX = {
     "proc/meminfo": "MemTotal: 900 kB\nMemAvailable:   800 kB\n",
     "proc/self/status": "VmHWM:  90 kB\nVmRSS:\t60 kB\nVmSize: 100 kB\n",
     "proc/self/cgroup": "0::/a/b\n",
+    "proc/self/mountinfo": "30 23 0:26 / /groups rw - cgroup2 cgroup2 rw\n",
 }
 STAT = "anon 1\ninactive_file {}\n"
 SYSTEMS = {
@@ -173,8 +174,7 @@ def write(root, files):
 @pytest.fixture
 def system(tmp_path, monkeypatch):
     write(tmp_path, LINUX)
-    monkeypatch.setattr(memory, "PROC", str(tmp_path / "proc"))
-    monkeypatch.setattr(memory, "GROUPS", str(tmp_path / "groups"))
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
     monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (memory.resource.RLIM_INFINITY,) * 2)
     return tmp_path
 
@@ -186,7 +186,8 @@ def test_available(system, files, kb):
 
 
 def test_available_in_groups_of_version_1(system):
-    write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n"})
+    mount = "33 32 0:30 / /groups/memory rw - cgroup cgroup rw,memory,other\n"
+    write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n", "proc/self/mountinfo": mount})
     limit = {
         "memory.limit_in_bytes": "20480", "memory.usage_in_bytes": "10240", "memory.stat": "total_inactive_file 1024\n",
     }  # fmt: skip

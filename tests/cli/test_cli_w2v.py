@@ -33,7 +33,7 @@ def test_a_text_alone_gives_vectors_on_stdout(run, corpus):
     lines = result.stdout_bytes.split(b"\n")
     assert lines[0] == b"10 300" and lines[1].startswith(b"</s> ") and lines[-1] == b""
     assert all(len(line.split(b" ")) == 301 for line in lines[1:-1])
-    assert "model: CBOW, tied, fixed signs, " in result.stderr and "parameters" in result.stderr
+    assert "model: CBOW, tied, fixed signs" in result.stderr and "parameters" in result.stderr
 
 
 def test_a_word2vec_command_line(run, corpus, tmp_path):
@@ -112,7 +112,6 @@ def test_write(run, corpus, which, width):
 def test_a_cpu_without_bfloat16_is_reported(run, corpus, native, monkeypatch):
     monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", native)
     given = ["-size", 4, "-iter", 1, "-threads", 1, "--precision", "bfloat16", corpus]
-    assert "bfloat16, " not in run("w2v", "--tie-signs", *given).stderr  # no products with a matrix
     given += ["--tie-linear"]
     told = run("w2v", *given).stderr
     assert ("no fast bfloat16 products" in told) != native and "tied+L in bfloat16, " in told

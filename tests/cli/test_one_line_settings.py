@@ -34,7 +34,7 @@ def python(tmp_path_factory):
         path = folder / "tiedtools" / module
         text = path.read_text()
         assert text.count(before) == 1
-        path.write_text(text.replace(before, f'    {name}: int = setting(3, "Toy of `seed`.", Range(0, 9))\n{before}'))
+        path.write_text(text.replace(before, f'    {name}: int = setting(3, Range(0, 9))("Toy of `seed`.")\n{before}'))
 
     def run(*args):
         environment = {**os.environ, "PYTHONPATH": str(folder)}

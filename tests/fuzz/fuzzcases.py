@@ -50,10 +50,10 @@ from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run
 from tiedtools.runs.progress import Progress
+from tiedtools.runs.session import is_sane
 from tiedtools.text.encoding import EncodedText, encode
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.divergence import is_sane
 from tiedtools.training.fit import Fit
 from tiedtools.vectors.fasttextwriter import write as write_fasttext
 

@@ -11,8 +11,8 @@ from tiedtools.evaluation.logs import read_attention
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.interpreter import Interpreter
 from tiedtools.models.translation.model import Translator
+from tiedtools.runs.session import is_sane
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.divergence import is_sane
 
 SOURCE = ["</s>", "<unk>", "the", "caf\u00e9", "c@@", "at"]
 TARGET = ["</s>", "<unk>", "le", "ch@@", "at"]

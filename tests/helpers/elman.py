@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 
 
 class Elman:

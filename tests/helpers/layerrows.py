@@ -8,18 +8,12 @@ import cellreference
 import lmreference
 import numpy as np
 
-from tiedtools.network.cells.gru import GRU
-from tiedtools.network.cells.lstm import LSTM
-from tiedtools.network.cells.rhn import RHN
-from tiedtools.network.layers.augmented import AugmentedSoftmax
-from tiedtools.network.layers.dropout import Dropout, WeightDrop, WordDropout
-from tiedtools.network.layers.embedding import Embedding
-from tiedtools.network.layers.highway import Highway
-from tiedtools.network.layers.linear import Linear
-from tiedtools.network.layers.sampled import SampledSoftmax
-from tiedtools.network.layers.softmax import Softmax
-from tiedtools.network.start import Start, zeros
-from tiedtools.network.step import Step
+from tiedtools.network.cells import GRU, LSTM, RHN
+from tiedtools.network.layers.feedforward import Embedding, Highway, Linear
+from tiedtools.network.layers.output import AugmentedSoftmax, SampledSoftmax, Softmax
+from tiedtools.network.layers.regularization import Dropout, WeightDrop, WordDropout
+from tiedtools.network.network import Step
+from tiedtools.network.params import Start, zeros
 from tiedtools.network.tables import Lookup
 
 V, SEED = 113, 5

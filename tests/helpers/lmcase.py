@@ -5,9 +5,8 @@ import pytest
 
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
-from tiedtools.network.cells.lstm import LSTM
-from tiedtools.network.layers.activity import Activity, TemporalActivity
-from tiedtools.network.layers.dropout import Dropout
+from tiedtools.network.cells import LSTM
+from tiedtools.network.layers.regularization import Activity, Dropout, TemporalActivity
 from tiedtools.network.optimizers import SGD
 from tiedtools.text.vocab import Vocab
 

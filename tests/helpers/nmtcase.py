@@ -6,7 +6,7 @@ import pytest
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.learner import Batch
+from tiedtools.training.batches import Batch
 
 V_SOURCE, V = 41, 53
 LENGTHS = (3, 5), (7, 4), (1, 1), (6, 6), (2, 7)  # of source and target, with </s>

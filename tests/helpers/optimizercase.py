@@ -12,8 +12,7 @@ import numpy as np
 
 from tiedtools.network.config import Optimization
 from tiedtools.network.optimizers import optimizer
-from tiedtools.network.params import Params
-from tiedtools.network.start import uniform
+from tiedtools.network.params import Params, uniform
 from tiedtools.network.threads import Team
 
 RECORDED = Path(__file__).with_name("oracle_optimizers.json")

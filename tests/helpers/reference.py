@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY, REPEATS
+from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY
+from tiedtools.kernels.word2vec.windows import REPEATS
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15

@@ -13,8 +13,7 @@ from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.network.threads import Team
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.learner import Learner
-from tiedtools.training.windows import Windows
+from tiedtools.training.batches import Learner, Windows
 from tiedtools.vectors.vectors import Vectors
 
 

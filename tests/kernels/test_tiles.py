@@ -13,13 +13,13 @@ from common import ROOT
 
 from tiedtools.kernels.base import arrays, tiles
 from tiedtools.kernels.base.arrays import aligned
-from tiedtools.kernels.base.bfloat16 import left, pair, paired, right
+from tiedtools.kernels.base.bfloat16 import LANES, left, pack_along, pack_down, pair, paired, right
 from tiedtools.kernels.base.elementwise import transpose
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import DEPTH, product
-from tiedtools.kernels.base.tiles import ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
+from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, VECTOR, combine, combine_transposed, dots, vector_shape
 from tiedtools.kernels.output.topk import WORDS, most_probable
-from tiedtools.network.buffers import Buffers
+from tiedtools.network.params import Buffers
 from tiedtools.network.threads import Team
 
 R = ROWS
@@ -44,11 +44,20 @@ class Product:
         self.dtype, self.guarded = dtype, []
         first = np.arange(rows)[:, None] // R * R * slope
         j = np.arange(cols)
-        self.band = np.tile((first <= j) & (j < first + width), (groups, 1))
+        self.inside = np.tile((first <= j) & (j < first + width), (groups, 1))
+        self.band, self.band_t = (self.tiles(M) if slope else EVERYTHING for M in (self.inside, self.transposed()))
         self.A, self.B = self.random(groups * rows, self.columns), self.random(groups * cols, self.columns)
         self.G = self.random(groups * rows, cols)
-        self.G[~self.band] = np.nan
+        self.G[~self.inside] = np.nan
         self.ahead = self.A, np.arange(rows, dtype=np.int32)
+
+    def tiles(self, inside):
+        """Return the first column and the end of the elements inside, for each tile of rows."""
+        tiles = inside.reshape(-1, R, inside.shape[1]).any(1)
+        return np.stack([tiles.argmax(1), tiles.shape[1] - tiles[:, ::-1].argmax(1)], 1).astype(np.int32)
+
+    def transposed(self):
+        return self.group(self.inside).transpose(0, 2, 1).reshape(-1, self.shape[1])
 
     def empty(self, rows, columns):
         self.guarded.append(np.full((rows + 2 * GUARD, columns), np.nan, self.dtype))
@@ -79,25 +88,25 @@ class TestProducts:
         for vectors in VECTORS:
             p = Product(shape, vectors, dtype)
             S = p.empty(*p.G.shape)
-            dots(S, p.A, p.B, *shape, p.ahead)
+            dots(S, p.A, p.B, *shape[:3], p.band, p.ahead)
             expected = p.group(p.A) @ p.group(p.B).transpose(0, 2, 1)
-            p.check(S, np.where(p.band, expected.reshape(S.shape), np.nan))
+            p.check(S, np.where(p.inside, expected.reshape(S.shape), np.nan))
 
     def test_combine(self, shape, dtype):
         for vectors, accumulate in itertools.product(VECTORS, (False, True)):
             p = Product(shape, vectors, dtype)
             C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
             start = p.group(C.copy()) if accumulate else 0
-            combine(C, p.G, p.B, *shape, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.band, p.G, 0)) @ p.group(p.B))
+            combine(C, p.G, p.B, *shape[:3], p.band, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.inside, p.G, 0)) @ p.group(p.B))
 
     def test_combine_transposed(self, shape, dtype):
         for vectors, accumulate in itertools.product(VECTORS, (False, True)):
             p = Product(shape, vectors, dtype)
             C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
             start = p.group(C.copy()) if accumulate else 0
-            combine_transposed(C, p.G.T, p.A, *shape, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.band, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
+            combine_transposed(C, p.G.T, p.A, *shape[:3], p.band_t, accumulate, p.ahead)
+            p.check(C, start + p.group(np.where(p.inside, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
 
 
 @pytest.mark.parametrize("words", [0, 1, 1000])
@@ -105,9 +114,9 @@ def test_any_number_of_rows_can_be_prefetched(words):
     p = Product(SHAPES["dense"], 1, np.float32)
     ahead = p.A, np.zeros(words, np.int32)
     S, C = p.empty(*p.G.shape), p.empty(*p.A.shape)
-    dots(S, p.A, p.B, *p.shape, ahead)
+    dots(S, p.A, p.B, *p.shape[:3], EVERYTHING, ahead)
     p.check(S, p.A @ p.B.T)
-    combine(C, S, p.B, *p.shape, False, ahead)
+    combine(C, S, p.B, *p.shape[:3], EVERYTHING, False, ahead)
     p.check(C, p.A @ p.B.T @ p.B)
 
 
@@ -150,7 +159,7 @@ def test_code_for_older_cpus(without):
     older = {name: on and not name.startswith(without) for name, on in features.items()}
     if vector_shape(older) == (VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL):
         pytest.skip("this CPU already runs that code")
-    others = [str(ROOT / "tests" / name) for name in ("kernels/test_product.py", "network/test_layers.py")]
+    layers = str(ROOT / "tests" / "network" / "test_layers.py")
     code = f"""
 import sys
 import llvmlite.binding as binding, pytest
@@ -159,9 +168,9 @@ features.update({older})
 binding.get_host_cpu_features = lambda: features
 from tiedtools.kernels.base import tiles
 assert (tiles.VECTOR, tiles.COLS, tiles.WIDE, tiles.TALL) == {vector_shape(older)}
-chosen = "TestProducts or test_product or test_gradients and (lstm or linear)"
+chosen = "(TestProducts or test_product or test_gradients and (lstm or linear)) and not without"
 arguments = "-q", "-p", "no:cacheprovider", "-k", chosen
-sys.exit(pytest.main([{__file__!r}, *{others}, *arguments]))
+sys.exit(pytest.main([{__file__!r}, {layers!r}, *arguments]))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -310,6 +319,21 @@ def test_operands_are_packed_in_pairs(rows, columns, down):
     assert (guarded == NAN).all()
 
 
+@pytest.mark.parametrize("registers", [1, 2, 5])
+@pytest.mark.parametrize("pack, down", [(pack_along, False), (pack_down, True)])
+def test_whole_rows_are_packed_in_pairs(pack, down, registers):
+    X = np.random.default_rng(1).normal(size=(6, registers * LANES)).astype(np.float32)
+    packed = aligned(3 if down else 6, X.shape[1] // (1 if down else 2), np.uint32)
+    pack(packed, X)
+    first, second = unpack(packed)
+    Y = X.T if down else X
+    for half, part in enumerate((first, second)):
+        part = part.T if down else part[:, : X.shape[1] // 2]
+        np.testing.assert_allclose(part, rounded(Y[:, half::2]), rtol=2**-8)
+        assert (part == rounded(Y[:, half::2])).mean() > 0.99  # ties, of which there are few, go to even numbers or up
+    assert not packed[:, X.shape[1] if down else X.shape[1] // 2 :].any()
+
+
 @jit
 def multiply(C, G, B, accumulate, g_along, b_down):
     """C = G B"""
@@ -349,7 +373,7 @@ def test_dots():
     for X, to in zip((A, B), pairs):
         fill(to, (0, 0), X, False)
     S = np.empty((8, 8), np.float32)
-    dots(S, *pairs, 1, 8, 8, 8, 0, (A, np.empty(0, np.int32)))
+    dots(S, *pairs, 1, 8, 8, EVERYTHING, (A, np.empty(0, np.int32)))
     np.testing.assert_array_equal(S, A @ B.T)
 
 

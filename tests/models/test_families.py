@@ -16,7 +16,7 @@ import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES, LANGUAGE, Family
-from tiedtools.models.families import load_language_model, load_model, load_translator
+from tiedtools.files.modelfile import load_language_model, load_model, load_translator
 from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.models.rnnlm import program
 from tiedtools.models.word2vec.config import Config

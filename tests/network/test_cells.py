@@ -14,18 +14,15 @@ from subwordcase import FILTERS, Made, V, convolved
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models.families import load_language_model
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.cells import CELLS
-from tiedtools.network.encoders.charcnn import CharCNN
-from tiedtools.network.encoders.morphsum import MorphSum
-from tiedtools.network.encoders.sylconcat import SylConcat
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start
-from tiedtools.network.step import Step
+from tiedtools.network.config import CELLS
+from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
+from tiedtools.network.network import Step
+from tiedtools.network.params import Params, Start
 from tiedtools.network.threads import Team, idle
 from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab

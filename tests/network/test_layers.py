@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from layerrows import LAYERS, LOSSES, V, cross_entropy, drawn, step, words
 
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
+from tiedtools.network.params import Buffers, Params
 from tiedtools.network.threads import Team
 
 TARGETS = [-1, 0, 7, V - 2, V - 1]  # few, so that some repeat
@@ -125,7 +124,7 @@ def test_output_in_single_precision(name):
 @every_shape
 @every_layer
 def test_gradients(name, shape, threads, monkeypatch):
-    monkeypatch.setattr("tiedtools.network.layers.softmax.ROWS", 8)  # two blocks of rows for the larger shapes
+    monkeypatch.setattr("tiedtools.network.layers.output.ROWS", 8)  # two blocks of rows for the larger shapes
     bench = Bench(name, shape, threads)
     grads = bench.gradients()
     arrays = dict(bench.params.owners())
@@ -166,7 +165,7 @@ def test_gradients_of_float32(name):
 def test_bfloat16(name, shape, threads, monkeypatch):
     """Results agree with float32 up to the rounding of operands to 8 bits in consecutive products; `score` is exact."""
     monkeypatch.setattr(
-        "tiedtools.network.layers.softmax.ROWS", 8
+        "tiedtools.network.layers.output.ROWS", 8
     )  # so that the second block has fewer rows than the first
     # Rounding may change the sign of a ReLU's input, and so its slope; the large weights of this RHN amplify rounding.
     limit = {"highway": 2**-5, "rhn of depth 3": 2**-4}.get(name, 2**-6)

@@ -12,8 +12,7 @@ from common import refused
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.jit import jit
 from tiedtools.network import threads
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
+from tiedtools.network.params import Buffers, Params
 from tiedtools.network.threads import FEW, Team
 
 

@@ -8,12 +8,11 @@ import pytest
 from lmreference import cross_entropy
 
 from tiedtools.kernels.output.softmax import WORDS
-from tiedtools.network.buffers import Buffers, stride
-from tiedtools.network.layers import softmax
-from tiedtools.network.layers.dropout import Dropout
-from tiedtools.network.layers.sampled import SampledSoftmax
-from tiedtools.network.params import Params
-from tiedtools.network.step import Step
+from tiedtools.network.layers import output
+from tiedtools.network.layers.output import SampledSoftmax
+from tiedtools.network.layers.regularization import Dropout
+from tiedtools.network.network import Step
+from tiedtools.network.params import Buffers, Params, stride
 from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import Team
 
@@ -27,7 +26,7 @@ class Case:
     def __init__(self, V, N, n=5, bias=True, threads=1, dtype="float64", seed=1):
         rng = np.random.default_rng(seed)
         self.params = Params(team(threads), dtype)
-        self.layer = softmax.Softmax(self.params, Lookup(self.params, "W", V, n), "W.b" if bias else None)
+        self.layer = output.Softmax(self.params, Lookup(self.params, "W", V, n), "W.b" if bias else None)
         self.params.build()
         self.W, self.b = self.params["W"], self.params["W.b"] if bias else np.zeros(V)
         self.padded = Buffers(dtype)("x", N, 1, n)
@@ -68,18 +67,18 @@ def test_vocabulary_sizes(threads, dtype):
 
 @pytest.mark.parametrize("N, threads", [(7, 1), (8, 3), (9, 1), (31, 3), (33, 3)])
 def test_blocks_of_rows(N, threads, monkeypatch):
-    monkeypatch.setattr(softmax, "ROWS", 8)
+    monkeypatch.setattr(output, "ROWS", 8)
     Case(130, N, threads=threads).check()
     Case(130, N, threads=threads, dtype="float32").check()
 
 
 def test_more_rows_than_a_block():
-    Case(20, 2 * softmax.ROWS + 3).check()
+    Case(20, 2 * output.ROWS + 3).check()
 
 
 @pytest.mark.parametrize("N", [5, 20])
 def test_gradients_accumulate(N, monkeypatch):
-    monkeypatch.setattr(softmax, "ROWS", 8)
+    monkeypatch.setattr(output, "ROWS", 8)
     case = Case(130, N)
     case.params.grads[:] = 9
     case.check()

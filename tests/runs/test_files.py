@@ -13,9 +13,8 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.cli.report import Report, RnnlmReport
 from tiedtools.models.lm.trainer import LstmTrainer
-from tiedtools.runs import files
+from tiedtools.runs import files, session
 from tiedtools.runs.files import is_finished
-from tiedtools.training import divergence
 from tiedtools.training.fit import Fit
 from tiedtools.vectors.vectors import Vectors, trained_format
 
@@ -191,10 +190,10 @@ def test_names_of_manifests():
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])
 def test_sanity(wrong):
     good = np.linspace(-1e4, 1e4, 7, dtype=np.float32)
-    assert divergence.is_sane(good, good[:0])
+    assert session.is_sane(good, good[:0])
     bad = good.copy()
     bad[3] = wrong
-    assert not divergence.is_sane(good, bad)
+    assert not session.is_sane(good, bad)
 
 
 CORPUS = "a b c d e f the fox jumps over the lazy dog\n" * 30

@@ -20,11 +20,10 @@ from tiedtools.files import modelfile
 from tiedtools.runs.progress import EpochLog
 from tiedtools.training import fit as fitting
 from tiedtools.training import hogwild
+from tiedtools.training.batches import Pairs, by_length, ordered, streams
 from tiedtools.training.fit import Fit
-from tiedtools.training.pairs import Pairs, by_length, ordered
 from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.scoring import evaluate
-from tiedtools.training.windows import streams
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 

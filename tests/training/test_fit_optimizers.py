@@ -15,9 +15,9 @@ from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.training import fit as fitting
+from tiedtools.training.batches import RandomWindows, Windows
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
-from tiedtools.training.windows import RandomWindows, Windows
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 AWD = LstmConfig(

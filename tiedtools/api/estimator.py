@@ -12,10 +12,9 @@ from tiedtools.base import interrupts
 from tiedtools.base.aliases import Renaming, translated
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import SIDES, Range, checked, one_of, sort_out
+from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
 from tiedtools.runs.progress import Bar, Callbacks, Progress
-from tiedtools.runs.settings import Files
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources

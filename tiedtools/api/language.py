@@ -21,8 +21,7 @@ from tiedtools.evaluation.surprisal import UNITS, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.cells import CELLS
-from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.network.config import CELLS, DROPOUT, Shorthands
 from tiedtools.runs.progress import Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of

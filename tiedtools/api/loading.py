@@ -13,8 +13,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES
-from tiedtools.files.modelfile import WRONG, corrupt, is_model
-from tiedtools.models.families import load_model
+from tiedtools.files.modelfile import WRONG, corrupt, is_model, load_model
 from tiedtools.text.phrases import Phrases
 from tiedtools.vectors.runs import is_runs
 from tiedtools.vectors.vectors import Vectors

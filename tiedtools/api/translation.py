@@ -12,7 +12,7 @@ from tiedtools.api.estimator import Callback, Estimator, files
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
-from tiedtools.network.precedence import Shorthands
+from tiedtools.network.config import Shorthands
 from tiedtools.runs.progress import Progress
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training

@@ -5,22 +5,26 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
+from tiedtools.base.processor import control_groups, lines
 
 REST = 6 * 10**6  # bytes that no estimate includes: writing files, threads
-PROC, GROUPS = "/proc", "/sys/fs/cgroup"
+ROOT = Path("/")  # the folder that contains `proc`
+# Files of control groups v2 and v1: limit, use, and the field of memory.stat that counts reclaimable file cache.
+GROUP_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 UNLIMITED = 1 << 60  # cgroups v1 denote "no limit" by a value near the largest int64
 
 
 def read_proc(file: str, label: str) -> int | None:
     """Return the bytes of the field `label` in a Linux /proc memory file; None on other systems."""
-    with contextlib.suppress(OSError), open(f"{PROC}/{file}") as lines:
-        for line in lines:
-            if line.startswith(f"{label}:"):
-                return int(line.split()[1]) * 1024
-    return None
+    found = (line.split()[1] for line in lines(ROOT / "proc" / file) if line.startswith(f"{label}:"))
+    return next((int(kilobytes) * 1024 for kilobytes in found), None)
 
 
 def peak() -> int:
@@ -56,30 +60,13 @@ def free() -> int:
 
 def groups() -> Iterator[tuple[int, int]]:
     """Yield (limit, used) in bytes for each Linux control group, v1 or v2, that this process belongs to."""
-    with contextlib.suppress(OSError), open(f"{PROC}/self/cgroup") as file:
-        for line in file:
-            _, controllers, path = line.rstrip("\n").split(":", 2)
-            if not controllers:
-                root, names, cached = GROUPS, ("memory.max", "memory.current"), "inactive_file"
-            elif "memory" in controllers.split(","):
-                root, cached = f"{GROUPS}/memory", "total_inactive_file"
-                names = "memory.limit_in_bytes", "memory.usage_in_bytes"
-            else:
-                continue
-            parts = path.strip("/").split("/")
-            # Limits of enclosing groups apply too; in a container, the path may exist only on the host.
-            for depth in range(len(parts) + 1):
-                folder = "/".join([root, *parts[:depth]])
-                with contextlib.suppress(OSError, ValueError):  # no such file; the value "max"
-                    limit, used = (int(read(f"{folder}/{name}")) for name in names)
-                    statistics = dict(line.split() for line in read(f"{folder}/memory.stat").splitlines())
-                    if limit < UNLIMITED:
-                        yield limit, used - int(statistics.get(cached, 0))
-
-
-def read(path: str) -> str:
-    with open(path) as file:
-        return file.read()
+    for folder in control_groups(ROOT, "memory"):
+        statistics = dict(line.split() for line in lines(folder / "memory.stat"))
+        for *names, cached in GROUP_FILES:
+            with contextlib.suppress(ValueError):  # no such file; the value "max"
+                limit, used = (int(" ".join(lines(folder / name))) for name in names)
+                if limit < UNLIMITED:
+                    yield limit, used - int(statistics.get(cached, 0))
 
 
 def check(coming: int, advice: str, force: bool = False) -> int:

@@ -131,19 +131,19 @@ def cpu_quota(root: str = "/") -> float:
 
     Infinite without a quota; missing or malformed files set no quota. root: the folder that contains `proc`
     """
-    return min((quota for folder in control_groups(Path(root)) for quota in quotas(folder)), default=math.inf)
+    return min((quota for folder in control_groups(Path(root), "cpu") for quota in quotas(folder)), default=math.inf)
 
 
-def control_groups(root: Path) -> Iterator[Path]:
-    """Yield the folders of this process's control groups for CPU time, and of all their parents."""
+def control_groups(root: Path, controller: str) -> Iterator[Path]:
+    """Yield the folders of this process's control groups with a controller, such as "cpu", and of all their parents."""
     groups = {}  # type of file system -> path of the group
     for _, controllers, path in (
         line.split(":", 2) for line in lines(root / "proc/self/cgroup") if line.count(":") > 1
     ):
-        if not controllers or "cpu" in controllers.split(","):
+        if not controllers or controller in controllers.split(","):
             groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
     for mount_root, point, kind, options in MOUNT.findall("\n".join(lines(root / "proc/self/mountinfo"))):
-        if kind in groups and (kind == "cgroup2" or "cpu" in options.split(",")):
+        if kind in groups and (kind == "cgroup2" or controller in options.split(",")):
             path = groups[kind]
             path = path.relative_to(mount_root) if path.is_relative_to(mount_root) else PurePosixPath()
             yield from (root / point.lstrip("/") / group for group in (path, *path.parents))
@@ -186,8 +186,4 @@ def ahead(functions: Sequence[Callable[[Any], Any]], items: Iterable[Any]) -> It
 
 def processor_name() -> str:
     """Return the CPU's model name, as reported by the operating system."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    return " ".join(cpu_fields().get("model name", [])) or platform.processor() or platform.machine()

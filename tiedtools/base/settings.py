@@ -79,17 +79,19 @@ def one_of(name: str, value: object, choices: Collection[object]) -> None:
 
 
 def setting(
-    default: Any, help: str | dict[Any, str], within: Range | None = None, choices: Collection[object] | None = None,
-    **option: Any,
-) -> Any:  # fmt: skip
+    default: Any, within: Range | None = None, choices: Collection[object] | None = None, **option: Any
+) -> Callable[[str | dict[Any, str]], Any]:
     """Declare a setting of a Checked dataclass, from which the check, the option, and the documentation are derived.
 
-    help     what the setting does, with other settings in backticks; or a dict: value -> its effect
+    Returns a function of the help: `epochs: int = setting(5, Range(1))("Number of epochs.")`. The help names other
+    settings in backticks; it may be a dict: value -> its effect.
+
     within   Range of a number
     choices  allowed values
     option   attributes of the command-line option: metavar; off=True: also `--no-NAME`; hidden=True: no option
     """
-    return dataclasses.field(default=default, metadata=dict(help=help, within=within, choices=choices, **option))
+    metadata = dict(within=within, choices=choices, **option)
+    return lambda help: dataclasses.field(default=default, metadata=dict(help=help, **metadata))
 
 
 class Checked:
@@ -160,30 +162,24 @@ class Tokenization(Checked):
     A tokenization is written as its settings that differ from their defaults: "lower,language=tr".
     """
 
-    lower: bool = setting(False, "Lowercase; `language=tr` or az: with dotted and dotless i.")
-    language: str | None = setting(
-        None,
-        "Language of the text, for lowercasing, contractions, and ends of sentences.  [default: any]",
-        choices=(None, "az", "ca", "de", "el", "en", "fr", "it", "tr"),
+    lower: bool = setting(False)("Lowercase; `language=tr` or az: with dotted and dotless i.")
+    language: str | None = setting(None, choices=(None, "az", "ca", "de", "el", "en", "fr", "it", "tr"))(
+        "Language of the text, for lowercasing, contractions, and ends of sentences.  [default: any]"
     )
-    sentences: bool = setting(False, "Write each sentence on its own line; line breaks of the text remain.")
-    numbers: str = setting(
-        "keep",
-        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: write `<num>`; drop.",
-        choices=("keep", "zeros", "fold", "drop"),
+    sentences: bool = setting(False)("Write each sentence on its own line; line breaks of the text remain.")
+    numbers: str = setting("keep", choices=("keep", "zeros", "fold", "drop"))(
+        "Numbers: keep; zeros: replace each digit, also within words, with 0; fold: write `<num>`; drop."
     )
-    urls: str = setting(
-        "keep", "URLs and e-mail addresses: keep; fold: replace with `<url>`; drop.", choices=("keep", "fold", "drop")
+    urls: str = setting("keep", choices=("keep", "fold", "drop"))(
+        "URLs and e-mail addresses: keep; fold: replace with `<url>`; drop."
     )
-    apostrophes: str | None = setting(
-        None,
+    apostrophes: str | None = setting(None, choices=(None, "keep", "contractions", "split", "drop"))(
         "Apostrophes within words: keep (don't); contractions: split as the language does (do n't, l' homme); split"
-        " (don ' t); drop (dont).  [default: contractions for ca, fr, and it; otherwise keep]",
-        choices=(None, "keep", "contractions", "split", "drop"),
+        " (don ' t); drop (dont).  [default: contractions for ca, fr, and it; otherwise keep]"
     )
-    hyphens: str = setting("split", "Hyphens within words: split (well - known) or keep.", choices=("split", "keep"))
-    punctuation: str = setting(
-        "keep", "Punctuation marks and symbols: keep, as words of their own; drop.", choices=("keep", "drop")
+    hyphens: str = setting("split", choices=("split", "keep"))("Hyphens within words: split (well - known) or keep.")
+    punctuation: str = setting("keep", choices=("keep", "drop"))(
+        "Punctuation marks and symbols: keep, as words of their own; drop."
     )
 
     def mistakes(self) -> Any:
@@ -208,34 +204,23 @@ class Tokenization(Checked):
 class Reading(Checked):
     """Settings for reading training texts. Settings without a value have the default of the reader."""
 
-    min_count: int = setting(5, "Discard words that occur less often than this.", Range(0))
-    max_vocab: int | None = setting(
-        None,
-        "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]",
-        Range(2),
-        metavar="N",
+    min_count: int = setting(5, Range(0))("Discard words that occur less often than this.")
+    max_vocab: int | None = setting(None, Range(2), metavar="N")(
+        "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]"
     )
-    errors: str = setting(
-        "strict",
-        "Invalid UTF-8: reject the file, replace with U+FFFD, or skip.",
-        choices=("strict", "replace", "ignore"),
+    errors: str = setting("strict", choices=("strict", "replace", "ignore"))(
+        "Invalid UTF-8: reject the file, replace with U+FFFD, or skip."
     )
-    tokenize: str | None = setting(
-        None,
+    tokenize: str | None = setting(None, metavar="OPTIONS")(
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
-        " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]",
-        metavar="OPTIONS",
+        " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]"
     )
-    phrases: object | None = setting(
-        None,
-        "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]",
-        metavar="LIST",
+    phrases: object | None = setting(None, metavar="LIST")(
+        "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]"
     )
-    field: str | None = setting(
-        None,
+    field: str | None = setting(None, metavar="NAME")(
         "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT"
-        " is plain text]",
-        metavar="NAME",
+        " is plain text]"
     )
 
     def mistakes(self) -> Any:
@@ -248,17 +233,12 @@ class Reading(Checked):
 class LmReading(Reading):
     """How the texts of language models are read."""
 
-    min_count: int = setting(1, "Replace words that occur less often than this with `<unk>`.", Range(0))
-    max_vocab: int | None = setting(
-        None,
-        "Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]",
-        Range(3),
-        metavar="N",
+    min_count: int = setting(1, Range(0))("Replace words that occur less often than this with `<unk>`.")
+    max_vocab: int | None = setting(None, Range(3), metavar="N")(
+        "Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]"
     )
-    valid_share: float = setting(
-        0.1,
-        "Without `valid`, proportion of the lines held out for validation, from the end of TEXT; 0 disables.",
-        Range(0, 1, max_open=True),
+    valid_share: float = setting(0.1, Range(0, 1, max_open=True))(
+        "Without `valid`, proportion of the lines held out for validation, from the end of TEXT; 0 disables."
     )
 
 
@@ -266,18 +246,14 @@ class LmReading(Reading):
 class Continuation(Checked):
     """Settings of training that continues from earlier vectors; see docs/time.md."""
 
-    init_from: str | None = setting(
-        None,
+    init_from: str | None = setting(None, metavar="FILE")(
         "Start from a model of `w2v`, or from any file of word vectors. The words of both make the vocabulary; their"
-        " counts are added. With a model, its settings are the defaults, except for the learning rate.",
-        metavar="FILE",
+        " counts are added. With a model, its settings are the defaults, except for the learning rate."
     )
-    grow: bool = setting(False, "With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
-    freeze: str | None = setting(
-        None,
+    grow: bool = setting(False)("With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
+    freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(
         "With `init_from`, parameters that are not changed: input vectors, output vectors, or all vectors of the words"
-        " in FILE.",
-        choices=(None, "in", "out", "old"),
+        " in FILE."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -290,17 +266,13 @@ class Continuation(Checked):
 class LmContinuation(Continuation):
     """Settings of training that continues from a language model; see docs/time.md."""
 
-    init_from: str | None = setting(
-        None,
+    init_from: str | None = setting(None, metavar="MODEL")(
         "Start from a model of `lm` or `lstm`, whose settings are the defaults; the learning-rate schedule starts anew."
-        " Counts of words are added.",
-        metavar="MODEL",
+        " Counts of words are added."
     )
-    freeze: str | None = setting(
-        None,
+    freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, parameters that are not changed: input and output embeddings, with `subwords` also the"
-        " layers that compose them.",
-        choices=(None, "embeddings"),
+        " layers that compose them."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -338,3 +310,32 @@ def with_reading(settings: dict[str, Any], *kinds: Any) -> list[Any]:
     """Sort settings as `sort_out`, but return the last dataclass, a Reading, as a dict of the explicit settings."""
     *configs, reading = sort_out(settings, *kinds)
     return [*configs, {name: value for name, value in vars(reading).items() if name in settings}]
+
+
+@documented()
+@dataclasses.dataclass(frozen=True)
+class Files(Checked):
+    """Paths of the files that a training run writes; None: not written, `-`: standard output."""
+
+    output: str | None = setting(None)(
+        "Output file for the vectors; - is standard output. NAME.npy, NAME.safetensors, or NAME.tsv is written in that"
+        " format, with the words beside it."
+    )
+    write: str = setting("in")("Vectors to write: input, output, their sum, or their concatenation.")
+    binary: bool = setting(False)("1: write word2vec's binary format; 0: text.")
+    save_model: str | None = setting(None, metavar="FILE")(
+        "Write the model (parameters, vocabulary, and options) to FILE in .npz format."
+    )
+    save_vocab: str | None = setting(None, metavar="FILE")("Write the vocabulary to FILE, one `word count` per line.")
+    checkpoint: str | None = setting(None, metavar="FILE")(
+        "Write a checkpoint to FILE after each epoch and on interruption."
+    )
+    checkpoint_minutes: float = setting(10.0, Range(0))("Also checkpoint every N minutes; 0 disables.")
+    resume: bool = setting(False)("Resume from the file of `checkpoint` if it exists; otherwise start from scratch.")
+    log_json: str | None = setting(None, metavar="FILE")(
+        "Write the metrics of each epoch to FILE, one JSON object per line."
+    )
+    manifest: str | None = setting(None, metavar="FILE")(
+        "Also write the run's manifest (command, inputs, environment) to FILE; see `tiedtools rerun`."
+    )
+    no_manifest: bool = setting(False)("Do not write a .run.json manifest next to the vectors or the model.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tiedtools.base.settings import Reading
+from tiedtools.base.settings import Files, Reading
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
 from tiedtools.cli.report import Report
@@ -16,7 +16,6 @@ from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, span
 from tiedtools.cli.w2v import CHANGED
 from tiedtools.models.word2vec.config import Config, Resampling
-from tiedtools.runs.settings import Files
 
 if TYPE_CHECKING:
     from tiedtools.vectors.runs import Runs

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import click
 
 from tiedtools.base.messages import to_json
+from tiedtools.base.settings import Files
 from tiedtools.cli.options import OF_FILES, Decorator, declared, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
-from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once
 
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tiedtools.base.settings import Files
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
 from tiedtools.cli.shared import raw_options
-from tiedtools.runs.settings import Files
 
 if TYPE_CHECKING:
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
@@ -34,7 +34,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
     from tiedtools.files.families import FAMILIES, LANGUAGE
-    from tiedtools.models.families import load_language_model
+    from tiedtools.files.modelfile import load_language_model
     from tiedtools.vectors.rows import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 

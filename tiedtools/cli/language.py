@@ -16,7 +16,7 @@ def load(path: str, **cache: Any) -> Any:
     """Load a language model, with the options of a continuous cache if there are any; return it with its Lexicon."""
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
-    from tiedtools.models.families import load_language_model
+    from tiedtools.files.modelfile import load_language_model
 
     model = load_language_model(path)
     return cached(model, **cache) if cache else model, Lexicon(model.vocab)
@@ -215,8 +215,8 @@ def ppl(
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.surprisal import surprisals
+    from tiedtools.files.modelfile import load_language_model
     from tiedtools.models.composing import of_words
-    from tiedtools.models.families import load_language_model
     from tiedtools.text.raw import as_trained, prepared
     from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words

@@ -17,8 +17,7 @@ from tiedtools.models.lm import presets
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.translation import config as translation
 from tiedtools.models.translation.config import BitextReading, TranslationConfig
-from tiedtools.network.config import Composition, Computation, Dropout, Loss, Optimization, Tying
-from tiedtools.network.precedence import DROPOUT, Shorthands
+from tiedtools.network.config import DROPOUT, Composition, Computation, Dropout, Loss, Optimization, Shorthands, Tying
 from tiedtools.training.schedules import Training
 
 PRESETS = {  # of each command; `lstm` has only the presets without another cell

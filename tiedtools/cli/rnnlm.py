@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tiedtools.base.messages import log
-from tiedtools.base.settings import LmReading
+from tiedtools.base.settings import Files, LmReading
 from tiedtools.cli.command import SectionedCommand, sections
 from tiedtools.cli.options import Finite, explicit, file_option, flag, integer, option, option_names
 from tiedtools.cli.report import LmReport, RnnlmReport
@@ -15,7 +15,6 @@ from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
 from tiedtools.cli.spelling import as_option
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
-from tiedtools.runs.settings import Files
 from tiedtools.text.sources import read_once, shown
 from tiedtools.training.schedules import Training
 

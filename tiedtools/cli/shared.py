@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from tiedtools.base.settings import LmReading, Reading
+from tiedtools.base.settings import Files, LmReading, Reading
 from tiedtools.cli.options import Finite, choice, file_option, flag, integer, option, options_of, text_option, together
 from tiedtools.network.config import Computation
-from tiedtools.runs.settings import Files
 from tiedtools.vectors.formats import FORMATS
 
 (errors_option,) = options_of(Reading, "errors")

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from tiedtools.base.messages import log
+from tiedtools.base.settings import Files
 from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
+from tiedtools.files.manifest import Record
 from tiedtools.files.output import split_compression
-from tiedtools.runs.record import Record
-from tiedtools.runs.settings import Files
 
 FILES = {field.name for field in dataclasses.fields(Files)}
 

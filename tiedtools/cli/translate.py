@@ -46,7 +46,7 @@ def translate(
     lines stay empty. Of a line with more than 1,000 words or symbols, only the first 1,000 are read, with a warning.
     """
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.models.families import load_translator
+    from tiedtools.files.modelfile import load_translator
     from tiedtools.models.translation.interpreter import Interpreter, side_by_side
 
     if force is not None:

@@ -13,7 +13,7 @@ from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling, Shorthand
 
 # Options without effect: condition -> names of parameters
-OF_L = "lr_linear", "init_linear", "precision"
+OF_L = "lr_linear", "init_linear"
 OF_NGRAMS = "min_n", "max_n", "buckets"
 OF_CBOW = "cbow_grad", "cbow_sum"
 SEVERAL = "runs", "resample", "document"
@@ -27,10 +27,10 @@ LAYOUT = {
     ],
     "Model": ["preset size window architecture negative hs"],
     "Subwords": ["subwords min_n max_n buckets"],
-    "Weight tying": ["tying negated lr_linear init_linear precision skip_input"],
+    "Weight tying": ["tying negated lr_linear init_linear skip_input"],
     "Training": [
         "epochs lr min_alpha sample ns_exponent fixed_window fit_pmi shift init_range cbow_grad cbow_sum exact"
-        " shared_negatives threads deterministic seed",
+        " shared_negatives threads precision deterministic seed",
         Config,
     ],
     "Continued training": [Continuation],

@@ -8,7 +8,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.perplexity import reject_nan, score
-from tiedtools.network.step import State
+from tiedtools.network.network import State
 from tiedtools.training.scoring import TIME
 from tiedtools.vectors.neighbors import largest
 

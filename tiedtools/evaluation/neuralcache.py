@@ -14,8 +14,8 @@ import numpy as np
 
 from tiedtools.base.settings import Range, checked
 from tiedtools.kernels.output.neuralcache import KEYS, NONE, ROWS, add_scores
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.step import State
+from tiedtools.network.network import State
+from tiedtools.network.params import Buffers
 from tiedtools.network.threads import exclusive
 from tiedtools.training.scoring import TIME
 

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import finite, in_digits, perplexity
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, START, Lexicon, pieces
-from tiedtools.network.step import State
+from tiedtools.network.network import State
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END, UNK
 from tiedtools.training import scoring

@@ -12,7 +12,7 @@ import numpy as np
 
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, raw_lines, refuse_empty
 from tiedtools.evaluation.perplexity import Piece, by_line, reject_nan, score, score_text
-from tiedtools.network.step import State
+from tiedtools.network.network import State
 from tiedtools.text.sentences import WORD
 from tiedtools.text.vocab import END
 

@@ -110,11 +110,8 @@ def watched(path: str, file: BinaryIO) -> Iterator[Any]:
 
 def of_file(path: str) -> dict[str, Any]:
     """Return dict(bytes, sha256) of a file as stored, without decompression. Raises OSError."""
+    hashed = hashlib.sha256()
     with open(path, "rb") as file:
-        hashed = Hashed(file)
-        try:
-            while hashed.read(BLOCK):
-                pass
-        finally:
-            digest = hashed.finish()
-    return digest
+        while block := file.read(BLOCK):
+            hashed.update(block)
+        return dict(bytes=file.tell(), sha256=hashed.hexdigest())

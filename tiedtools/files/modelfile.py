@@ -1,6 +1,7 @@
 """Model files: an .npz archive of named arrays, the words, and a JSON header; data only, no code."""
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
 from tiedtools.files import npy
+from tiedtools.files.families import FAMILIES, LANGUAGE, TRANSLATION, commands, imported
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]  # arrays by name
@@ -160,6 +162,30 @@ def kind(path: str) -> str | None:
     """
     expected = "runs" if path.endswith(".runs") else "model"
     return RNNLM if is_rnnlm(path) else read(path, {"header"}, expected)[0].get("kind")
+
+
+def load_model(path: str, threads: int | None = None, says: str | None = None) -> Any:
+    """Read a model of any kind from a model file of tiedtools or of Mikolov's rnnlm.
+
+    threads  number of threads to use; None: all cores
+    says     what its family must be called, such as LANGUAGE; None: a model of any family
+
+    Raises TiedtoolsError if the file does not hold such a model.
+    """
+    name = str(kind(path))
+    refuse_checkpoint(path, name)
+    if name not in FAMILIES:
+        problem = f"is a model of kind {quoted(name)}, not a language model"
+        raise TiedtoolsError(f"{path}: {problem}; give a model of `tiedtools lm` or `rnnlm`")
+    family = FAMILIES[name]
+    if says not in (None, family.says):
+        raise TiedtoolsError(f"{path}: is {family.says}, not {says}; give a model of {commands(str(says))}")
+    load = imported("tiedtools.models.rnnlm.program:read") if is_rnnlm(path) else family.get("model").load
+    return load(path, threads)
+
+
+load_language_model = functools.partial(load_model, says=LANGUAGE)
+load_translator = functools.partial(load_model, says=TRANSLATION)
 
 
 @contextlib.contextmanager

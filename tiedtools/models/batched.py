@@ -4,11 +4,11 @@ from typing import Any
 
 from tiedtools.files import modelfile
 from tiedtools.files.modelfile import Arrays
+from tiedtools.network.network import State
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
-from tiedtools.network.step import State
 from tiedtools.network.threads import Team
-from tiedtools.training.learner import Learner
+from tiedtools.training.batches import Learner
 
 
 class Model(modelfile.Stored):
@@ -42,7 +42,18 @@ class Model(modelfile.Stored):
 
 
 class BatchedModel(Model):
-    """A network and its parameters, with the methods that fit.py requires of all batched models."""
+    """A network and its parameters, with the methods that fit.py requires of all batched models.
+
+    A subclass defines:
+
+    wire(params)      return the network that `config` describes, whose layers declare their parameters in `params`
+    smallest(config)  class method; return a small model that runs the kernels of `config`
+    compile()         compile the kernels of the model without changing the parameters
+    """
+
+    wire: Any
+    smallest: Any
+    compile: Any
 
     def __init__(self, config: Any, values: Arrays | None = None) -> None:
         """Create the model. values: initial arrays of the parameters; None: initialize randomly."""
@@ -50,19 +61,6 @@ class BatchedModel(Model):
         params = self.params = Params(self.Team(config.threads), config.dtype, half=config.precision == "bfloat16")
         self.network = self.wire(params)
         self.build(values)
-
-    def wire(self, params: Params) -> Any:
-        """Return the network that `config` describes, whose layers declare their parameters in `params`."""
-        raise NotImplementedError
-
-    @classmethod
-    def smallest(cls, config: Any) -> Any:
-        """Return a small model that runs the kernels of `config`."""
-        raise NotImplementedError
-
-    def compile(self) -> None:
-        """Compile the kernels of the model without changing the parameters."""
-        raise NotImplementedError
 
     @classmethod
     def warm_up(cls, config: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.files import modelfile
-from tiedtools.models.families import load_model
+from tiedtools.files.modelfile import load_model
 from tiedtools.text.sources import counted, shown
 from tiedtools.vectors.modelvectors import find_model
 from tiedtools.vectors.rows import is_fasttext

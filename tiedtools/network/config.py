@@ -5,13 +5,15 @@ names used in files and on command lines.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tiedtools.base.errors import brief
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, setting
+from tiedtools.base.errors import Contradiction, brief
+from tiedtools.base.processor import available_cores
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, checked, one_of, setting
 
 OPTIMIZERS = "sgd", "asgd", "nt-asgd", "adadelta", "adam"
+CELLS = {name: f"tiedtools.network.cells:{name.upper()}" for name in ("lstm", "gru", "rhn")}  # name -> module:class
 AVERAGING = "asgd", "nt-asgd"
 PROBABILITY = Range(0, 1, max_open=True)
 # Sites at which each kind of dropout is applied; see Dropout.
@@ -32,7 +34,7 @@ def numbers(text: object) -> list[int] | None:
 
 def dropout(site: str, default: float = 0.0) -> Any:
     """Declare the setting of the dropout probability of a site."""
-    return setting(default, f"Dropout probability {site}", PROBABILITY, metavar="P")
+    return setting(default, PROBABILITY, metavar="P")(f"Dropout probability {site}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,28 +46,21 @@ class Tying(Checked):
     averaging, as in Press & Wolf's code.
     """
 
-    tying: str = setting(
-        "untied",
+    tying: str = setting("untied", choices=("untied", "tied", "linear"))(
         {
             "tied": "Tie input and output embeddings (Press & Wolf 2017, Inan et al. 2017).",
             "linear": "Tie embeddings, with a linear map L before the output (tied+L; Gulordava et al. 2018).",
-        },
-        choices=("untied", "tied", "linear"),
+        }
     )
-    linear_bias: bool = setting(False, "Add a bias to L (with `tying=linear`).")
-    linear_dropout: str = setting(
-        "before",
-        "With `tying=linear`, apply output dropout before L, after it, or both.",
-        choices=("before", "after", "both"),
+    linear_bias: bool = setting(False)("Add a bias to L (with `tying=linear`).")
+    linear_dropout: str = setting("before", choices=("before", "after", "both"))(
+        "With `tying=linear`, apply output dropout before L, after it, or both."
     )
-    projection: float = setting(
-        0.0,
+    projection: float = setting(0.0, Range(0), metavar="LAMBDA")(
         "Add Press & Wolf's projection P before the softmax, and LAMBDA/2 |P|^2 to the summed loss of each batch; 0"
-        " disables. Their code has LAMBDA .154, their paper the penalty .15 |P|.",
-        Range(0),
-        metavar="LAMBDA",
+        " disables. Their code has LAMBDA .154, their paper the penalty .15 |P|."
     )
-    unit_embeddings: bool = setting(False, "Constrain input embeddings to unit norm (Inan et al., section 6.2).")
+    unit_embeddings: bool = setting(False)("Constrain input embeddings to unit norm (Inan et al., section 6.2).")
 
     def mistakes(self) -> Iterator[Mistake]:
         """See Checked."""
@@ -82,39 +77,29 @@ class Tying(Checked):
 class Composition(Checked):
     """Word vectors composed from subwords, at input and output (Kim et al. 2016, Assylbekov & Takhanov 2018)."""
 
-    subwords: str | None = setting(
-        None,
+    subwords: str | None = setting(None, choices=(None, "morphs", "syllables", "chars"))(
         "Compose word vectors from subwords: sums of morph embeddings (MorphSum), projections of concatenated syllable"
-        " embeddings (SylConcat), or convolutions over characters (CharCNN), and highway layers.",
-        choices=(None, "morphs", "syllables", "chars"),
+        " embeddings (SylConcat), or convolutions over characters (CharCNN), and highway layers."
     )
-    reuse: str = setting(
-        "all",
+    reuse: str = setting("all", metavar="plain|none|all|LIST")(
         "Output embeddings with `subwords`: a vector per word (plain), or composed, with separate parameters (none),"
-        " those of the input (all), or those of the layers in LIST, comma-separated, such as emb,hw1.",
-        metavar="plain|none|all|LIST",
+        " those of the input (all), or those of the layers in LIST, comma-separated, such as emb,hw1."
     )
-    subword_dim: int | None = setting(
-        None,
-        "Dimension of subword embeddings.  [default: `size` for morphs, 50 for syllables, 15 for chars]",
-        Range(1, 10**5),
+    subword_dim: int | None = setting(None, Range(1, 10**5))(
+        "Dimension of subword embeddings.  [default: `size` for morphs, 50 for syllables, 15 for chars]"
     )
-    highway_dim: int | None = setting(
-        None,
-        "Dimension of composed word vectors.  [default: `size`; for chars, the number of filters]",
-        Range(1, 10**5),
+    highway_dim: int | None = setting(None, Range(1, 10**5))(
+        "Dimension of composed word vectors.  [default: `size`; for chars, the number of filters]"
     )
-    highways: int = setting(2, "Number of highway layers.", Range(0, 100))
-    filters: str = setting(
-        "25,50,75,100,125,150", "Numbers of convolution filters of widths 1, 2, ... (chars).", metavar="LIST"
+    highways: int = setting(2, Range(0, 100))("Number of highway layers.")
+    filters: str = setting("25,50,75,100,125,150", metavar="LIST")(
+        "Numbers of convolution filters of widths 1, 2, ... (chars)."
     )
-    language: str = setting("en_US", "Language of the hyphenation patterns (syllables).")
-    segmentation: str | None = setting(
-        None,
-        "Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text format.",
-        metavar="FILE",
+    language: str = setting("en_US")("Language of the hyphenation patterns (syllables).")
+    segmentation: str | None = setting(None, metavar="FILE")(
+        "Read the morphs or syllables of words from FILE: `word subword subword` per line, or Morfessor's text format."
     )
-    atomic_unk: bool = setting(False, "Read `<unk>` as one subword (Kim et al.), not split like other words.", off=True)
+    atomic_unk: bool = setting(False, off=True)("Read `<unk>` as one subword (Kim et al.), not split like other words.")
 
     @property
     def reusable(self) -> list[str]:
@@ -161,12 +146,10 @@ class Dropout(Checked):
     no dropout there. drop_weights combines with all kinds.
     """
 
-    dropout_kind: str = setting(
-        "standard",
+    dropout_kind: str = setting("standard", choices=SITES)(
         "standard: a new dropout mask for each token; variational: one per layer, fixed over time (Inan et al.); gal:"
         " one per gate, fixed over time (Gal & Ghahramani); locked: like standard, but fixed over time, with words"
-        " dropped for the whole batch (Merity et al.).",
-        choices=SITES,
+        " dropped for the whole batch (Merity et al.)."
     )
     drop_word: float = dropout("of word types (gal, locked).  [default: `dropout`]")
     drop_emb: float = dropout("of embeddings (standard, gal, locked).  [default: `dropout`]")
@@ -174,17 +157,12 @@ class Dropout(Checked):
     drop_state: float = dropout("of the recurrent state (variational, gal).  [default: `dropout`]")
     drop_out: float = dropout("of the top layer's output.  [default: `dropout`]")
     drop_weights: float = dropout("of recurrent weights, one mask per window (weight drop; Merity et al.).")
-    mask_sharing: str = setting(
-        "example",
-        "Masks fixed over time: one for each parallel stream (example), or one for the whole batch (batch).",
-        choices=("example", "batch"),
+    mask_sharing: str = setting("example", choices=("example", "batch"))(
+        "Masks fixed over time: one for each parallel stream (example), or one for the whole batch (batch)."
     )
-    mc_samples: int = setting(
-        0,
+    mc_samples: int = setting(0, Range(0), metavar="N")(
         "Monte Carlo dropout (not standard): average test probabilities over N samples of all masks but those of words;"
-        " 0 disables.",
-        Range(0),
-        metavar="N",
+        " 0 disables."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -217,43 +195,31 @@ class Loss(Checked):
     log-uniformly, and corrects for it. `ar` and `tar` are on the scale "mean".
     """
 
-    output_bias: bool = setting(
-        True, {False: "Omit the bias of the softmax layer (with `tying=tied`: model RE of Inan et al.)."}
+    output_bias: bool = setting(True)(
+        {False: "Omit the bias of the softmax layer (with `tying=tied`: model RE of Inan et al.)."}
     )
-    augment: float = setting(
-        0.0,
-        "Weight of the augmented loss of Inan et al. (their values: .5 to 1.5); 0 disables.",
-        Range(0),
-        metavar="GAMMA",
+    augment: float = setting(0.0, Range(0), metavar="GAMMA")(
+        "Weight of the augmented loss of Inan et al. (their values: .5 to 1.5); 0 disables."
     )
-    augment_share: float = setting(
-        0.0,
+    augment_share: float = setting(0.0, Range(0, 1), metavar="BETA")(
         "Alternative to `augment`: minimize BETA tau^2 V KL + (1 - BETA) cross entropy (Inan et al., equation 6.1); 0"
-        " disables.",
-        Range(0, 1),
-        metavar="BETA",
+        " disables."
     )
-    tau: float = setting(20.0, "Softmax temperature tau of the augmented loss.", Range(0, min_open=True))
-    detach: bool = setting(False, "Stop gradients through the soft target of the augmented loss.")
-    sampled: int = setting(
-        0, "Train with sampled softmax over the target and N sampled words; 0: full softmax.", Range(0), metavar="N"
+    tau: float = setting(20.0, Range(0, min_open=True))("Softmax temperature tau of the augmented loss.")
+    detach: bool = setting(False)("Stop gradients through the soft target of the augmented loss.")
+    sampled: int = setting(0, Range(0), metavar="N")(
+        "Train with sampled softmax over the target and N sampled words; 0: full softmax."
     )
-    loss_scale: str = setting(
-        "mean",
+    loss_scale: str = setting("mean", choices=("mean", "sum"))(
         "Mean over tokens, or sum over time of the mean over streams. sum is `steps` times as large: choose `lr` and"
-        " `clip` to match.",
-        choices=("mean", "sum"),
+        " `clip` to match."
     )
-    ar: float = setting(
-        0.0,
-        "Weight of activation regularization: mean square of the top layer's output, after dropout (Merity et al.: 2).",
-        Range(0),
+    ar: float = setting(0.0, Range(0))(
+        "Weight of activation regularization: mean square of the top layer's output, after dropout (Merity et al.: 2)."
     )
-    tar: float = setting(
-        0.0,
+    tar: float = setting(0.0, Range(0))(
         "Weight of temporal activation regularization: mean square of the output's change from step to step, before"
-        " dropout (Merity et al.: 1).",
-        Range(0),
+        " dropout (Merity et al.: 1)."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -271,39 +237,26 @@ class Optimization(Checked):
     clipping are training settings.
     """
 
-    optimizer: str = setting(
-        "sgd",
+    optimizer: str = setting("sgd", choices=OPTIMIZERS)(
         "asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when validation"
-        " no longer improves (see `nonmono`). Both imply `schedule=constant`.",
-        choices=OPTIMIZERS,
+        " no longer improves (see `nonmono`). Both imply `schedule=constant`."
     )
-    nonmono: int = setting(
-        5,
+    nonmono: int = setting(5, Range(1, 10**6), metavar="N")(
         "With `optimizer=nt-asgd`, begin to average after an epoch whose validation loss exceeds the lowest of those"
-        " more than N epochs earlier.",
-        Range(1, 10**6),
-        metavar="N",
+        " more than N epochs earlier."
     )
-    average_after: int = setting(
-        0,
-        "With `optimizer=nt-asgd`, begin to average after N epochs at the latest; 0: when `nonmono` says.",
-        Range(0, 10**6),
-        metavar="N",
+    average_after: int = setting(0, Range(0, 10**6), metavar="N")(
+        "With `optimizer=nt-asgd`, begin to average after N epochs at the latest; 0: when `nonmono` says."
     )
-    l2: float = setting(
-        0.0,
-        "Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.).",
-        Range(0),
-        metavar="L",
+    l2: float = setting(0.0, Range(0), metavar="L")(
+        "Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.)."
     )
-    lr_weight_decay: float = setting(
-        0.0,
+    lr_weight_decay: float = setting(0.0, Range(0))(
         "Weight decay times `lr`: fraction of the learning rate by which weights shrink per step, after clipping (as in"
-        " PyTorch's SGD and AdamW; Merity et al.: 1.2e-6).",
-        Range(0),
+        " PyTorch's SGD and AdamW; Merity et al.: 1.2e-6)."
     )
-    weight_decay: float = setting(
-        0.0, "Fraction by which weights shrink per step, independent of `lr` (Gal & Ghahramani).", Range(0, 1)
+    weight_decay: float = setting(0.0, Range(0, 1))(
+        "Fraction by which weights shrink per step, independent of `lr` (Gal & Ghahramani)."
     )
 
     @property
@@ -316,16 +269,14 @@ class Optimization(Checked):
 class Computation(Checked):
     """How a model is computed. With precision "bfloat16", sums, parameters, and scoring stay float32."""
 
-    seed: int = setting(1, "Random seed.", SEEDS)
-    threads: int = setting(1, "Number of training threads.  [default: all cores]", THREADS)
-    precision: str | None = setting(
-        "float32",
+    seed: int = setting(1, SEEDS)("Random seed.")
+    threads: int = setting(1, THREADS)("Number of training threads.  [default: all cores]")
+    precision: str | None = setting("float32", choices=(None, "float32", "bfloat16"))(
         "Precision of matrix products in training.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel Xeon since"
-        " Sapphire Rapids, float32 on others; when resuming, that of the checkpoint]",
-        choices=(None, "float32", "bfloat16"),
+        " Sapphire Rapids, float32 on others; when resuming, that of the checkpoint]"
     )
-    dtype: str = setting(
-        "float32", "Type of everything but these products.", choices=("float32", "float64"), hidden=True
+    dtype: str = setting("float32", choices=("float32", "float64"), hidden=True)(
+        "Type of everything but these products."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -333,4 +284,73 @@ class Computation(Checked):
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",
+        )
+
+
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers that hardly depend on the loss scale
+DROPOUT = 0.3  # probability at all sites where neither a preset nor the caller says otherwise
+
+
+@dataclasses.dataclass(frozen=True)
+class Shorthands(Checked):
+    """Settings that stand for several others."""
+
+    preset: str | None = setting(None, metavar="NAME")(
+        "Use a paper's settings; options given explicitly override them. `help` lists the presets."
+    )
+    dropout: float | None = setting(None, PROBABILITY, metavar="P")(
+        "Dropout probability at all sites, not of `drop_weights`; the --drop options set it for one site."
+    )
+
+
+def chosen(
+    options: dict[str, Any], defaults: Mapping[str, Any], presets: Mapping[str, tuple[str, Mapping[str, Any]]],
+    rates: dict[str, float], sites: Mapping[str, tuple[str, ...]],
+) -> dict[str, Any]:  # fmt: skip
+    """Return the settings of a run that differ from the defaults of fields.
+
+    Precedence, from lowest to highest: defaults of the family, preset, implications of a chosen setting, caller.
+
+    options   the settings that the caller chose, by name
+    defaults  the model family's defaults, where they differ from the defaults of the fields
+    presets   name -> (source, settings); dropout sites that a preset omits are 0
+    rates     learning rates that optimizers imply
+    sites     dropout kind -> its sites
+    """
+    preset, dropout = options.get("preset"), options.get("dropout")
+    if preset is not None:
+        one_of("preset", preset, list(presets))
+    checked("dropout", dropout, float | None, PROBABILITY)
+    values = {"precision": None, **defaults, **(presets[preset][1] if preset else {})}
+    caller = {name: value for name, value in options.items() if name not in ("preset", "dropout")}
+    if caller.get("threads") is None:
+        caller["threads"] = available_cores()
+
+    implied: dict[str, Any] = {}
+    optimizer = checked("optimizer", caller.get("optimizer", values.get("optimizer")), str | None)
+    if optimizer != values.get("optimizer"):
+        implied |= {"lr": rates[optimizer]} if optimizer in rates else {}
+        # With a falling rate, the parameters to average would hardly move.
+        implied |= {"schedule": "constant"} if optimizer in AVERAGING else {}
+
+    before = values.get("dropout_kind", "standard")
+    kind = checked("dropout_kind", caller.get("dropout_kind", before), str)
+    for name in {f"drop_{site}" for sites_of_kind in sites.values() for site in sites_of_kind}:
+        if name.removeprefix("drop_") not in sites.get(kind, ()):
+            implied[name] = 0.0
+        elif dropout is not None:
+            implied[name] = dropout
+        elif kind == before:
+            implied[name] = values.get(name, 0.0 if preset else DROPOUT)
+        else:
+            implied[name] = values.get("drop_out", DROPOUT)
+    return values | implied | caller
+
+
+def check_sessions(config: Any, training: Any) -> None:
+    """Raise Contradiction for an average of parameters over several sessions."""
+    if config.averages and training.sessions > 1:
+        raise Contradiction(
+            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
+            " `optimizer`"
         )

@@ -1,16 +1,124 @@
-"""The named parameters of a network and their gradients; tied parameters share one array."""
+"""The arrays of a network: named parameters and their gradients, initial values, and scratch arrays of layers."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tiedtools.files.modelfile import Arrays
-from tiedtools.kernels.base.arrays import line_up
+from tiedtools.kernels.base.arrays import CACHE_LINE, line_up
 from tiedtools.kernels.base.elementwise import normalize_rows
-from tiedtools.network.buffers import stride
-from tiedtools.network.start import Fill
+from tiedtools.kernels.base.tiles import ROWS
 from tiedtools.network.threads import Idle, Team
+
+Fill = Callable[[np.random.Generator, np.ndarray], object]  # an initializer
+DRAWN = 4096  # rows per call to the generator
+
+
+class Start(NamedTuple):
+    """Initializers for the weights and biases of a layer.
+
+    forget      added to the biases of forget gates
+    embeddings  for the subword embeddings of an encoder; None: like weights
+    """
+
+    weights: Fill
+    biases: Fill
+    forget: float = 0.0
+    embeddings: Fill | None = None
+
+
+def drawn(draw: Callable[..., np.ndarray], scale: float | None) -> Fill:
+    """Return an initializer that fills with draw(rng, scale, shape); None: scale 1 / sqrt(number of rows)."""
+
+    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
+        for rows in np.split(array, range(DRAWN, len(array), DRAWN)):
+            rows[:] = draw(rng, 1 / math.sqrt(len(array)) if scale is None else scale, rows.shape)
+
+    return fill
+
+
+def uniform(reach: float | None = None) -> Fill:
+    """Return an initializer that draws uniformly from -reach to reach; None: 1 / sqrt(number of rows)."""
+    return drawn(lambda rng, reach, shape: rng.uniform(-reach, reach, shape), reach)
+
+
+def normal(deviation: float | None = None) -> Fill:
+    """Return an initializer that draws from a normal distribution; None: deviation 1 / sqrt(number of rows)."""
+    return drawn(lambda rng, deviation, shape: rng.normal(0, deviation, shape), deviation)
+
+
+def orthogonal(rng: np.random.Generator, array: np.ndarray) -> None:
+    """Fill an array [n, k n] with k random orthogonal matrices, by singular value decomposition (Saxe et al. 2014)."""
+    for block in np.split(array, array.shape[1] // len(array), 1):
+        block[:] = np.linalg.svd(rng.normal(size=block.shape))[0]
+
+
+def constant(value: float) -> Fill:
+    """Return an initializer that fills with `value`."""
+
+    def fill(rng: np.random.Generator, array: np.ndarray) -> None:
+        array[:] = value
+
+    return fill
+
+
+def zeros(rng: np.random.Generator, array: np.ndarray) -> None:
+    """Fill with zeros, but advance the generator as a random initializer would, so that later draws are unaffected."""
+    rng.random(array.shape)
+    array[:] = 0
+
+
+def stride(n: int, dtype: Any, odd: bool = True) -> int:
+    """Return the row stride, in elements, for rows of n: a whole, odd number of cache lines.
+
+    With strides such as powers of two, accesses to parts of many rows would conflict in a few cache sets. This does not
+    matter if rows are always read whole (odd=False).
+    """
+    per_line = CACHE_LINE // np.dtype(dtype).itemsize
+    return (-(-n // per_line) | odd) * per_line
+
+
+class Buffers:
+    """Named, zero-filled scratch arrays, which grow as needed. dtype and odd: see `stride`."""
+
+    def __init__(self, dtype: Any, odd: bool = True) -> None:
+        self.dtype, self.odd, self.arrays = dtype, odd, {}
+
+    def __call__(self, name: str, *shape: int, dtype: Any = None) -> np.ndarray:
+        """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
+
+        Tiles may read a few rows of memory after the end; their values are arbitrary. When the shape of an array has
+        changed, all its elements but the padding are arbitrary, too.
+        """
+        old_shape, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
+        if old_shape != shape:
+            dtype = dtype or self.dtype
+            padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
+            size = math.prod(padded)
+            if flat.size < size + (ROWS + 1) * padded[-1]:
+                flat = line_up(size + (ROWS + 1) * padded[-1], dtype)
+            array = flat[:size].reshape(padded)
+            if old_shape:
+                array[..., shape[-1] :] = 0
+            self.arrays[name] = shape, array, flat
+        return array
+
+    def bf16(self, half: bool, used: bool = True, **matrices: tuple[int, int]) -> tuple[np.ndarray | None, ...]:
+        """Return arrays for matrices [rows, columns] as bfloat16 pairs (kernels/base/bfloat16.py); None if not `half`.
+
+        used  False: return empty arrays, with which the same kernel computes in float32
+        name_along  pairs of adjacent elements of a row        name_down  of a column
+        """
+
+        def pairs(name: str, rows: int, columns: int) -> np.ndarray:
+            if not used:
+                return np.empty((0, 0), np.uint32)
+            shape = (rows, -(-columns // 2)) if name.endswith("_along") else (-(-rows // 2), columns)
+            return self(name, *shape, dtype=np.uint32)
+
+        return tuple(pairs(name, *shape) if half else None for name, shape in matrices.items())
 
 
 class Params:
@@ -25,7 +133,7 @@ class Params:
     frozen   names of arrays that the optimizer does not change, though they have gradients; set before `build`
     trained  the other arrays, which come first, a view of `values`
     team     the Team on which all layers run their kernels
-    dtype and odd: see `buffers.stride`; half: layers may multiply in bfloat16
+    dtype and odd: see `stride`; half: layers may multiply in bfloat16
     version  incremented when values change, which invalidates caches: call `changed` after writing values
     """
 

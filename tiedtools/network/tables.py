@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.start import Fill
-from tiedtools.network.step import Step
+from tiedtools.network.network import Step
+from tiedtools.network.params import Buffers, Fill, Params
 
 
 class Lookup:

@@ -28,14 +28,13 @@ class Count(event.Listener):
 @contextlib.contextmanager
 def compiling(progress: Listener, expected: int) -> Iterator[None]:
     """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached."""
-    count, began = Count(progress, expected), time.monotonic()
-    event.register("numba:compile", count)
-    try:
-        yield
-    finally:
-        event.unregister("numba:compile", count)
-        if count.number:
-            progress.compiling(None, expected)
+    began = time.monotonic()
+    with event.install_listener("numba:compile", Count(progress, expected)) as count:
+        try:
+            yield
+        finally:
+            if count.number:
+                progress.compiling(None, expected)
     seconds = time.monotonic() - began
     if count.number and seconds > SHORT:
         log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")

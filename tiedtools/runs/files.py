@@ -22,8 +22,8 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
+from tiedtools.files.manifest import Record
 from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, write_elsewhere
-from tiedtools.runs.record import Record
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written

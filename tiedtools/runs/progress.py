@@ -151,17 +151,16 @@ class Bar(Progress):
     def __init__(self, perplexities: bool = False) -> None:
         self.perplexities = perplexities
 
-    def compiling(self, number: int | None, expected: int) -> None:
+    def tqdm(self, total: int, bar_format: str, **options: Any) -> Any:
+        """Return a new bar of the library tqdm."""
         from tqdm.auto import tqdm
 
+        return tqdm(total=total, bar_format=bar_format, dynamic_ncols=True, file=sys.stderr, **options)
+
+    def compiling(self, number: int | None, expected: int) -> None:
         if self.compilation is None:
-            self.compilation = tqdm(
-                total=expected,
-                leave=False,
-                dynamic_ncols=True,
-                file=sys.stderr,
-                bar_format="compiling kernel {n_fmt} of about {total_fmt} |{bar}| {elapsed}, ETA {remaining}",
-            )
+            form = "compiling kernel {n_fmt} of about {total_fmt} |{bar}| {elapsed}, ETA {remaining}"
+            self.compilation = self.tqdm(expected, form, leave=False)
         with contextlib.suppress(OSError):
             if number is None:
                 self.compilation.close()
@@ -171,18 +170,9 @@ class Bar(Progress):
                 self.compilation.update(number - self.compilation.n)
 
     def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
-        from tqdm.auto import tqdm
-
         self.span = " of the epoch" * endless
-        self.bar = tqdm(
-            total=total,
-            initial=begun,
-            unit=" words",
-            unit_scale=True,
-            dynamic_ncols=True,
-            file=sys.stderr,
-            bar_format=f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}",
-        )
+        form = f"{{percentage:5.1f}}%{self.span} |{{bar}}| {{rate_fmt}}{{postfix}}, ETA {{remaining}}"
+        self.bar = self.tqdm(total, form, initial=begun, unit=" words", unit_scale=True)
 
     def restart(self) -> None:
         if self.bar is not None:

@@ -11,17 +11,16 @@ from tiedtools.base import interrupts, memory
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import affine_cores, cpu_quota
-from tiedtools.base.settings import NONE, SIDES, Reading, one_of, settings_of
+from tiedtools.base.settings import NONE, SIDES, Files, Reading, one_of, settings_of
 from tiedtools.files import digests
+from tiedtools.files.manifest import Record
 from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.files import RunFiles, Writer, refuse_reserved
 from tiedtools.runs.progress import EpochLog, Listener, Progress
-from tiedtools.runs.record import Record
 from tiedtools.runs.session import Session
-from tiedtools.runs.settings import Files
 from tiedtools.text.phrases import PACKED, Phrases
 from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing

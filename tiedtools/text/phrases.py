@@ -46,32 +46,24 @@ class Phrases(Checked):
     >>> sentences = list(phrases.apply("train.txt"))
     """
 
-    scoring: str = setting(
-        "word2phrase",
+    scoring: str = setting("word2phrase", choices=tuple(THRESHOLDS))(
         "word2phrase: (n_ab - min_count) / n_a / n_b times the number of words, word2phrase's score; default: times"
         " the number of different words and pairs, gensim's default; npmi: normalized pointwise mutual information, -1"
-        " to 1, as in gensim.",
-        choices=tuple(THRESHOLDS),
+        " to 1, as in gensim."
     )
-    threshold: float | tuple = setting(  # type: ignore[type-arg]
-        (),
+    threshold: float | tuple = setting(())(  # type: ignore[type-arg]
         "Join pairs with a score above this; repeatable: one pass for each threshold, on the joined text of the pass"
-        " before.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]",
+        " before.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]"
     )
-    min_count: int = setting(5, "Discard pairs that occur less often than this, as the scores do.", Range(1))
-    delimiter: str = setting("_", "Text between the words of a phrase.", metavar="TEXT")
-    connectors: str | tuple | None = setting(  # type: ignore[type-arg]
-        None,
+    min_count: int = setting(5, Range(1))("Discard pairs that occur less often than this, as the scores do.")
+    delimiter: str = setting("_", metavar="TEXT")("Text between the words of a phrase.")
+    connectors: str | tuple | None = setting(None, metavar="WORDS")(  # type: ignore[type-arg]
         "Words that may stand between the two words of a phrase, such as of in bank_of_america, separated by commas;"
-        " english: gensim's list.",
-        metavar="WORDS",
+        " english: gensim's list."
     )
-    max_memory: int | None = setting(
-        None,
+    max_memory: int | None = setting(None, Range(1), metavar="MB")(
         "Memory for counting pairs, in MB; beyond it, rare pairs are dropped while counting, as word2phrase and gensim"
-        " do.  [default: half of the available memory]",
-        Range(1),
-        metavar="MB",
+        " do.  [default: half of the available memory]"
     )
     passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False, repr=False)
 

@@ -20,7 +20,7 @@ and, unless Fit has the argument `validate` (translation models),
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). Without dropout,
                             unless the keyword `sample` numbers the dropout masks to use, the same in all calls.
 
-of batches, which divide a text into steps (training/windows.py, training/pairs.py, models/rnnlm/batches.py):
+of batches, which divide a text into steps (training/batches.py, training/batches.py, models/rnnlm/batches.py):
 
     words, steps            words predicted per epoch; steps of the current epoch
     most                    most steps that an epoch can have
@@ -50,14 +50,13 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.base.messages import finite, log, perplexity
 from tiedtools.files.modelfile import Arrays
-from tiedtools.network.step import State
+from tiedtools.network.network import State
 from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.progress import Listener, Progress
-from tiedtools.runs.session import Session
+from tiedtools.runs.session import LARGEST, Session, beyond, is_sane, loss_limit
 from tiedtools.text.sources import counted
-from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 from tiedtools.training.schedules import SCHEDULES, Rate, Training
 from tiedtools.training.scoring import evaluate
 
@@ -128,12 +127,8 @@ class Fit(Session, Standing):
         self.state = self.begin(0)
         self.best: Any = None
         if checkpoint is not None:
-            identity = checkpoints.identity(
-                self.options(),
-                training_text=train_ids,
-                validation_text=self.valid_ids,
-                **getattr(model, "identity", {}),
-            )
+            texts = dict(training_text=train_ids, validation_text=self.valid_ids, **getattr(model, "identity", {}))
+            identity = checkpoints.identity(self.options(), **texts)
             configs = model.config, training
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, configs)
             if resume:
@@ -270,15 +265,10 @@ class Fit(Session, Standing):
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1
-        figures = dict(
-            epoch=self.epoch,
-            lr=self.schedule.lr,
-            train_ppl=perplexity(train_loss),
-            valid_ppl=None if valid_loss is None else perplexity(valid_loss),
-            words_per_s=round(self.predicted / self.busy, 1),
-            seconds=round(self.seconds, 3),
-            **bleu,
-        )
+        valid_ppl = None if valid_loss is None else perplexity(valid_loss)
+        rate, seconds = round(self.predicted / self.busy, 1), round(self.seconds, 3)
+        values = self.epoch, self.schedule.lr, perplexity(train_loss), valid_ppl, rate, seconds
+        figures = dict(zip(FIGURES, values)) | bleu
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
         if self.optimizer.epoch(self.losses):

@@ -24,45 +24,33 @@ class Training(Checked):
               every epoch; the second such epoch ends training, as does epoch `epochs`
     """
 
-    epochs: int = setting(40, "Number of epochs; with `sessions`, per session.", Range(1, 2**31 - 1))
-    sessions: int = setting(
-        1,
-        "Number of training sessions; each restarts the schedule from an earlier model (Inan et al.).",
-        Range(1, 1000),
+    epochs: int = setting(40, Range(1, 2**31 - 1))("Number of epochs; with `sessions`, per session.")
+    sessions: int = setting(1, Range(1, 1000))(
+        "Number of training sessions; each restarts the schedule from an earlier model (Inan et al.)."
     )
-    restart: str = setting(
-        "best",
-        "Model that each later session starts from: best validation loss so far, or last epoch.",
-        choices=("best", "last"),
+    restart: str = setting("best", choices=("best", "last"))(
+        "Model that each later session starts from: best validation loss so far, or last epoch."
     )
-    keep: str = setting(
-        "best",
-        "Model to test and save: best validation loss, or last epoch (Zaremba et al.).",
-        choices=("best", "last"),
+    keep: str = setting("best", choices=("best", "last"))(
+        "Model to test and save: best validation loss, or last epoch (Zaremba et al.)."
     )
-    lr: float = setting(20.0, "Initial learning rate.", Range(0, min_open=True))
-    clip: float = setting(0.25, "Clip the global gradient norm to this value; 0 disables.", Range(0))
-    schedule: str = setting(
-        "plateau",
+    lr: float = setting(20.0, Range(0, min_open=True))("Initial learning rate.")
+    clip: float = setting(0.25, Range(0))("Clip the global gradient norm to this value; 0 disables.")
+    schedule: str = setting("plateau", choices=("plateau", "decay", "constant", "halving"))(
         "Reduce the learning rate after each epoch without improvement, after every epoch, never, or as rnnlm does:"
-        " halve it after every epoch once an epoch gains little, and end after the second such epoch.",
-        choices=("plateau", "decay", "constant", "halving"),
+        " halve it after every epoch once an epoch gains little, and end after the second such epoch."
     )
-    decay: float = setting(4.0, "Divide the learning rate by this at each reduction.", Range(1))
-    min_gain: float = setting(
-        0.0,
+    decay: float = setting(4.0, Range(1))("Divide the learning rate by this at each reduction.")
+    min_gain: float = setting(0.0, Range(0))(
         "With `schedule=plateau`, reduce the learning rate unless validation perplexity falls by at least this (Kim et"
-        " al.: 1); 0: unless it is the lowest so far.",
-        Range(0),
+        " al.: 1); 0: unless it is the lowest so far."
     )
-    decay_after: int = setting(1, "With `schedule=decay`, number of epochs at the initial learning rate.", Range(1))
-    min_improvement: float = setting(
-        1.003,
+    decay_after: int = setting(1, Range(1))("With `schedule=decay`, number of epochs at the initial learning rate.")
+    min_improvement: float = setting(1.003, Range(0))(
         "With `schedule=halving`, minimum ratio of validation log probabilities between epochs. The first epoch below"
-        " it starts halving the learning rate; the second ends training.",
-        Range(0),
+        " it starts halving the learning rate; the second ends training."
     )
-    eval_batch: int = setting(10, "Batch size (parallel streams) in validation.", Range(1, 10**5))
+    eval_batch: int = setting(10, Range(1, 10**5))("Batch size (parallel streams) in validation.")
 
     def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.network.step import State
+from tiedtools.network.network import State
 
 TIME = 256  # steps of a window
 POSITIONS = 4096  # positions of a window, all rows together; bounds the model's workspace

@@ -12,8 +12,8 @@ from subwordcase import LAYERS, WORDS, V, composed, lettered, model
 
 import tiedtools as tt
 from tiedtools.base import interrupts
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.composing import of_words
-from tiedtools.models.families import load_language_model
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.runs.progress import Progress

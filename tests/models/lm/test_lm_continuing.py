@@ -8,9 +8,9 @@ from lmcase import CONFIGS, VOCAB, model, train, window
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models.families import load_language_model
-from tiedtools.models.lm.continuing import continued, read_source
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.lm.model import LstmLM
+from tiedtools.models.lm.trainer import continued, read_source
 
 RNG = np.random.default_rng(7)
 SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)

@@ -26,7 +26,7 @@ from lmcase import (
 )  # fmt: skip
 from modelsizes import lstm_params
 
-from tiedtools.network.step import Step, mask_seed
+from tiedtools.network.network import Step, mask_seed
 from tiedtools.training.scoring import evaluate
 
 

@@ -12,7 +12,7 @@ import pytest
 from lmcase import masks, weight_masks
 from torchcase import CASES, record, recorded, trained
 
-from tiedtools.network.step import mask_seed
+from tiedtools.network.network import mask_seed
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=map(str, CASES))
 with_torch = CASES if importlib.util.find_spec("torch") else {}  # no case: pytest skips the test

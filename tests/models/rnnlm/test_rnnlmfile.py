@@ -14,7 +14,7 @@ from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
-from tiedtools.models.families import load_language_model
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, word_classes
 from tiedtools.models.rnnlm.program import holds, read, write

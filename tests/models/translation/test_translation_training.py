@@ -11,12 +11,12 @@ from common import refused
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
-from tiedtools.models.families import load_model
+from tiedtools.base.settings import Files
+from tiedtools.files.modelfile import load_model
 from tiedtools.models.translation import trainer
 from tiedtools.models.translation.config import PRESETS, configure
 from tiedtools.models.translation.trainer import TranslationTrainer, evaluate
 from tiedtools.runs.progress import Progress
-from tiedtools.runs.settings import Files
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 SMALL = dict(size=12, hidden=14, batch=5, threads=1, epochs=3, dropout=0.1, lr=0.01)

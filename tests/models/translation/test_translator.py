@@ -10,8 +10,8 @@ from common import refused
 from nmtcase import LENGTHS, V_SOURCE, V, batch, every_size, every_tying, gradient, model, pairs, values
 
 from tiedtools.base.errors import Contradiction
+from tiedtools.files.modelfile import load_model
 from tiedtools.kernels.base.arrays import imagining
-from tiedtools.models.families import load_model
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.model import Translator, prepare
 from tiedtools.network.threads import idle

@@ -13,6 +13,7 @@ from common import refused
 from w2vcase import TYINGS, encoded, topic_text
 
 from tiedtools.base.errors import Contradiction
+from tiedtools.base.settings import Files
 from tiedtools.kernels.base import tiles
 from tiedtools.models.word2vec import config, workspaces
 from tiedtools.models.word2vec.config import Config
@@ -22,7 +23,6 @@ from tiedtools.models.word2vec.run import Run
 from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
 from tiedtools.runs.progress import Progress
-from tiedtools.runs.settings import Files
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
 
@@ -180,12 +180,12 @@ def test_vectors_that_a_model_does_not_have_are_refused(settings, which):
 
 
 NAMES = [
-    ({}, "CBOW, untied"),
-    (dict(fit_pmi=True), "CBOW, untied, fit to PMI"),
-    (dict(tying="tied", architecture="skipgram"), "skip-gram, tied"),
-    (dict(tying="tied", architecture="skipgram", fit_pmi=True), "skip-gram, tied, fit to PMI"),
-    (dict(tying="signs"), "CBOW, tied, fixed signs, fit to PMI"),
-    (dict(tying="signs", fit_pmi=False), "CBOW, tied, fixed signs"),
+    (dict(precision="float32"), "CBOW, untied"),
+    (dict(precision="float32", fit_pmi=True), "CBOW, untied, fit to PMI"),
+    (dict(tying="tied", architecture="skipgram", precision="bfloat16"), "skip-gram, tied in bfloat16"),
+    (dict(tying="tied", architecture="skipgram", precision="float32", fit_pmi=True), "skip-gram, tied, fit to PMI"),
+    (dict(tying="signs", precision="float32"), "CBOW, tied, fixed signs, fit to PMI"),
+    (dict(tying="signs", precision="float32", fit_pmi=False), "CBOW, tied, fixed signs"),
     (dict(tying="linear", precision="float32"), "CBOW, tied+L"),
     (dict(tying="linear", precision="bfloat16"), "CBOW, tied+L in bfloat16"),
     (dict(tying="linear", precision="bfloat16", fit_pmi=True, lr=0.01), "CBOW, tied+L in bfloat16, fit to PMI"),

@@ -14,9 +14,12 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base import shared
+from tiedtools.kernels.base.features import DOT_BFLOAT16
 from tiedtools.kernels.base.jit import jit
+from tiedtools.kernels.base.tiles import I64, ROWS, VECTOR, Emitter
 
 UNPACKED = 0
+LANES = VECTOR // 4  # float32 in a vector register
 HALF, UPPER, SIXTEEN = np.uint32(0x8000), np.uint32(0xFFFF0000), np.uint32(16)
 
 
@@ -64,6 +67,99 @@ def pair_down(packed, at, B):
         to, row = contiguous(packed[at[0] + K // 2, at[1] :], B[K - 1])
         for j in range(N):
             to[j] = pair(row[j], 0)
+
+
+@jit
+def pack_scores(along, down, X, cells, run, width, slope):
+    """Pack scores both ways: adjacent cells into `along`, and adjacent elements of columns into `down`, unless None.
+
+    X     [strips * run, n], a view of `cells`: row i of a strip has `width` elements, from i // ROWS * ROWS * slope on
+    down  [strips * run / 2, n]
+    """
+    if along is not None:
+        for k in range(along.size):
+            along[k] = pair(cells[2 * k], cells[2 * k + 1])
+        for b in range(0, X.shape[0], 2):
+            start = b % run // ROWS * ROWS * slope
+            part = slice(start, start + width)
+            to, row, below = contiguous(down[b // 2, part], X[b, part], X[b + 1, part])
+            for j in range(width):
+                to[j] = pair(row[j], below[j])
+
+
+def rounding(down, both=True):
+    """Make an intrinsic that packs two registers, or one, of X from [i, d] on by the processor's rounding instruction.
+
+    down  the second register is below the first, in the next row; otherwise it follows it in the row
+    """
+
+    @intrinsic
+    def round_registers(typingctx, X, packed, i, d):
+        def codegen(context, builder, signature, args):
+            e = Emitter(context, builder, signature, args)
+            i, d = args[2:]
+            kind = ir.FunctionType(e.vector, [e.vector] * 2)
+            convert = ir.InlineAsm(kind, "vcvtne2ps2bf16 $2, $1, $0", "=v,v,v")  # the upper half of the result first
+            second = e.load(e.address(0, i, int(down), d), I64(0 if down else VECTOR)) if both else e.zero
+            result = builder.call(convert, [second, e.load(e.address(0, i, 0, d), I64(0))])
+            if down:
+                halves = builder.bitcast(result, ir.VectorType(ir.IntType(16), 2 * e.lanes))
+                turns = [half + e.lanes * row for half in range(e.lanes) for row in range(2)]
+                result = builder.bitcast(e.shuffle(halves, halves, turns), e.vector)
+                i = builder.lshr(i, I64(1))
+            else:
+                d = builder.lshr(d, I64(1))
+            e.store(result, e.address(1, i, 0, d), I64(0))
+            return context.get_dummy_value()
+
+        return types.void(X, packed, types.intp, types.intp), codegen
+
+    return round_registers
+
+
+round_along, round_rest, round_down = rounding(False), rounding(False, both=False), rounding(True)
+
+
+@jit
+def rounded_along(packed, _, X):
+    """`pack_along`, by the processor's rounding instruction."""
+    whole = X.shape[1] // (2 * LANES) * 2 * LANES
+    for i in range(X.shape[0]):
+        for d in range(0, whole, 2 * LANES):
+            round_along(X, packed, i, d)
+        if whole < X.shape[1]:
+            round_rest(X, packed, i, whole)
+
+
+@jit
+def rounded_down(packed, _, X):
+    """`pack_down`, by the processor's rounding instruction."""
+    for i in range(0, X.shape[0], 2):
+        for d in range(0, X.shape[1], LANES):
+            round_down(X, packed, i, d)
+
+
+along_rows, down_columns = (rounded_along, rounded_down) if DOT_BFLOAT16 else (pair_along, pair_down)
+
+
+@jit
+def pack_along(packed, X):
+    """Pack the rows of X unless `packed` is None.
+
+    X  [M, P], P a multiple of LANES        packed  [M, P / 2], padded to whole registers
+    """
+    if packed is not None:
+        along_rows(packed, (0, 0), X)
+
+
+@jit
+def pack_down(packed, X):
+    """Pack the columns of X unless `packed` is None.
+
+    X  [M, P], M even and P a multiple of LANES        packed  [M / 2, P]
+    """
+    if packed is not None:
+        down_columns(packed, (0, 0), X)
 
 
 PLACE = types.UniTuple(types.intp, 2)

@@ -43,7 +43,7 @@ def transpose_by_tiles(At, A):
                 At[j, k] = A[k, j] if k < M else 0
 
 
-transpose_shared = shared.caller(transpose_by_tiles)
+transpose_shared = shared.caller(lambda kinds: transpose_by_tiles)
 
 
 @jit

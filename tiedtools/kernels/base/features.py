@@ -31,6 +31,7 @@ def tiles_permitted():
 FEATURES = features()
 DOT_BFLOAT16 = bool(FEATURES.get("avx512f") and FEATURES.get("avx512bf16"))  # dot products of bfloat16
 AMX = bool(DOT_BFLOAT16 and FEATURES.get("amx-bf16")) and tiles_permitted()  # products of tiles of bfloat16: see amx.py
-FAST_BFLOAT16 = AMX or DOT_BFLOAT16 and is_amd()  # Intel's dot products are no faster than those of float32
+FAST_DOTS = DOT_BFLOAT16 and is_amd()  # Intel's dot products are no faster than those of float32
+FAST_BFLOAT16 = AMX or FAST_DOTS
 if DOT_BFLOAT16:
     llvmlite.binding.initialize_native_asmparser()  # for inline assembly

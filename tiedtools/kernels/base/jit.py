@@ -8,23 +8,13 @@ from pathlib import Path
 import numba
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.dispatcher import Dispatcher
 
-from tiedtools.kernels.base import inner, passes
+from tiedtools.kernels.base import inner
 from tiedtools.kernels.base.cachefolder import changed, digest, folder
 from tiedtools.kernels.base.features import AMX
 
 # Without `nnan` and `ninf`: kernels must be able to detect that a run has diverged.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
-
-# Private Numba methods that are overridden or called below, by class. If one is missing, Numba's plain cache is used.
-OWN = {
-    FunctionCache: ("load_overload", "_load_overload", "save_overload", "_index_key", "flush", "_impl_class"),
-    CompileResultCacheImpl: ("_locator_classes",),
-    IndexDataCacheFile: ("save",),
-    Dispatcher: ("get_call_template", "get_overload"),
-} | inner.OWN
-AS_EXPECTED = all(hasattr(owner, name) for owner, names in OWN.items() for name in names)
 
 KERNELS = os.path.dirname(os.path.dirname(__file__))
 
@@ -42,9 +32,7 @@ def jit(function=None, *, relaxed=False):
         return lambda f: jit(f, relaxed=relaxed)
     fastmath = RELAXED if relaxed else False
     options = dict(fastmath=fastmath, nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
-    if not AS_EXPECTED:
-        return plain(function, options)
-    kernel = numba.njit(pipeline_class=passes.Compiler, **options)(function)
+    kernel = numba.njit(pipeline_class=inner.Compiler, **options)(function)
     version = numba.njit(no_cpython_wrapper=True, pipeline_class=inner.InnerCompiler, **options)(function)
     template, kernel.get_overload = version.get_call_template, version.get_overload
     # In Numba, the type of a literal argument includes its value, so each new value would be compiled separately.
@@ -53,19 +41,6 @@ def jit(function=None, *, relaxed=False):
     )
     with contextlib.suppress(RuntimeError):  # no writable folder
         kernel._cache, version._cache = Cache(function), InnerCache(function, ".inner")
-    return kernel
-
-
-def plain(function, options):
-    """Compile `function` with Numba's cache, in a folder that also depends on the path of the source file."""
-    kernel = numba.njit(**options)(function)
-    if path := folder():
-        chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(path)
-        try:
-            with contextlib.suppress(RuntimeError):
-                kernel.enable_caching()
-        finally:
-            numba.config.CACHE_DIR = chosen
     return kernel
 
 

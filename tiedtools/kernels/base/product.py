@@ -2,8 +2,8 @@
 
 Tiles have 2 or 3 rows until the number of remaining rows is a multiple of TALL, then TALL rows; each element of B that
 is loaded is used for all rows of a tile. B is processed in panels that fit the L2 cache, and large matrices are read
-along their rows. Row lengths of C and B are multiples of a vector register (`buffers.stride`). Strides of B should not
-be multiples of a large power of two of cache lines, which causes cache conflicts.
+along their rows. Row lengths of C and B are multiples of a vector register (`stride` in network/params.py). Strides of
+B should not be multiples of a large power of two of cache lines, which causes cache conflicts.
 """
 
 from numba.core import types

@@ -7,9 +7,6 @@ import llvmlite.binding as llvm
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from tiedtools.kernels.base import inner
-from tiedtools.kernels.base.jit import AS_EXPECTED
-
 PROVIDED = set()  # symbols that the dynamic linker knows
 
 
@@ -37,8 +34,6 @@ class Provide(NamedTuple):
 
 def call(context, builder, kernel, kinds, args):
     """Emit a call of a shared kernel without result, in the implementation of an intrinsic."""
-    if not AS_EXPECTED:
-        return inner.call(context, builder, kernel, kinds, args)
     provide = Provide(kernel.__module__, kernel.__name__, tuple(kinds))
     provide()
     context.active_code_library._reload_init.add(provide)
@@ -48,15 +43,21 @@ def call(context, builder, kernel, kinds, args):
     return context.get_dummy_value()
 
 
-def caller(kernel):
-    """Return a function that calls a shared kernel without result from other kernels."""
+def caller(kernel_of, emit=call):
+    """Return a function that calls a kernel without result from other kernels.
+
+    kernel_of  function that returns the kernel for the types of its arguments
+    emit       `call`, or inner.call for a kernel that is not shared
+    """
 
     @intrinsic
-    def call_shared(typingctx, *args):
+    def call_kernel(typingctx, *args):
         kinds = tuple(map(types.unliteral, args))
-        emit = lambda context, builder, signature, args: call(
-            context, builder, kernel, kinds, cgutils.unpack_tuple(builder, args[0])
-        )
-        return types.void(types.StarArgTuple.from_types(kinds)), emit
 
-    return call_shared
+        def codegen(context, builder, signature, args):
+            emit(context, builder, kernel_of(kinds), kinds, cgutils.unpack_tuple(builder, args[0]))
+            return context.get_dummy_value()
+
+        return types.void(types.StarArgTuple.from_types(kinds)), codegen
+
+    return call_kernel

@@ -5,19 +5,20 @@ several times (register blocking: Goto and van de Geijn 2008). The matrices are 
 The tiles are written in LLVM IR, because compilers do not generate this code from loops.
 
 Products are computed in `groups`, as a block diagonal: group r multiplies `rows` rows of one matrix and `cols` of the
-other. Within a group, row i is combined with `width` columns starting at i // ROWS * ROWS * slope: slope 0 with
-width == cols is the full product, slope 1 a band along the diagonal, as for words and their context windows.
+other. A `band`, int32 [tiles of ROWS rows, 2], limits each tile to its nonzero terms, from the first up to the second
+number, as for words and their context windows; EVERYTHING is the full product.
 
 Every product takes rows to prefetch, `ahead`, a pair (matrix, int32 words). One row is prefetched per tile, so that
 memory latency overlaps with computation and requests do not queue.
 
-Row lengths are multiples of the vector length (arrays.aligned); rows, cols and width are multiples of ROWS; a band has
-cols = rows - ROWS + width.
+Row lengths are multiples of the vector length (arrays.aligned); rows and cols are multiples of ROWS.
 
 If both operands are uint32, each element is a pair of bfloat16 (see bfloat16.py), whose products are accumulated in
-float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16).
+float32: twice as many operations per instruction on CPUs with native bfloat16 support (AVX512_BF16). Sizes count the
+terms, not the pairs, and the numbers of a band are even.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -44,6 +45,7 @@ def vector_shape(features):
 VECTOR, COLS, WIDE, TALL = vector_shape(FEATURES)
 ROWS = 4
 MANY = 16  # exceeds the width of any tile in vectors
+EVERYTHING = np.zeros((0, 2), np.int32)
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -284,16 +286,24 @@ def flat(typingctx, array):
     return kind(array), codegen
 
 
-@jit
-def dots(S, A, B, groups, rows, cols, width, slope, ahead):
-    """S = A B^T, by groups.
+@intrinsic
+def terms(typingctx, G):
+    """Return how many terms of a sum an element of the operand G holds: 2 if it is a pair of bfloat16."""
+    count = I64(2 if isinstance(G.dtype, types.Integer) else 1)
+    return types.intp(G), lambda context, builder, signature, args: count
 
-    S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]
+
+@jit
+def dots(S, A, B, groups, rows, cols, band, ahead):
+    """S = A B^T, by groups; with a band, also the elements beside it in its tiles.
+
+    S  [groups * rows, cols]        A  [groups * rows, P]        B  [groups * cols, P]        band  of the rows of S
     """
     tile = 0
     for r in range(groups):
         for i in range(0, rows, ROWS):
-            for j in range(i * slope, i * slope + width, COLS):
+            first, stop = limits(band, (r * rows + i) // ROWS, cols)
+            for j in range(first // COLS * COLS, stop, COLS):
                 tile = fetch(ahead, tile)
                 dot_tile(S, A, B, r * rows + i, j, r * rows + i, r * cols + j)
 
@@ -313,36 +323,46 @@ def row_dots(s, x, B, first, n, down=False):
 
 
 @jit
-def combine(C, G, B, groups, rows, cols, width, slope, accumulate, ahead):
+def combine(C, G, B, groups, rows, cols, band, accumulate, ahead):
     """C = G B, or C += G B if `accumulate`, by groups.
 
-    C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]
+    C  [groups * rows, P]        G  [groups * rows, cols]        B  [groups * cols, P]        band  of the rows of G
     """
-    tile = 0
-    for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for i in range(0, rows, ROWS):
-                tile = fetch(ahead, tile)
-                j = i * slope
-                columns(C, strided(G), B, r * rows + i, d, r * rows + i, j, r * cols + j, width, accumulate)
+    stripes(C, strided(G), B, groups, rows, cols, (rows, 0), band, accumulate, ahead)
 
 
 @jit
-def combine_transposed(C, Gt, A, groups, rows, cols, width, slope, accumulate, ahead):
+def combine_transposed(C, Gt, A, groups, rows, cols, band, accumulate, ahead):
     """C = G^T A, or C += G^T A if `accumulate`, by groups.
 
     C  [groups * cols, P]        Gt  [cols, groups * rows], a transposed view of G        A  [groups * rows, P]
+    band  of the columns of G, group after group
     """
-    tile = 0
+    stripes(C, strided(Gt), A, groups, cols, rows, (0, rows), band, accumulate, ahead)
+
+
+@jit
+def stripes(C, G, B, groups, rows, most, step, band, accumulate, ahead):
+    """C = G B or C += G B, by groups of `rows` rows of C and `most` rows of B, in stripes as wide as a tile.
+
+    step  distance of two groups in G, in rows and columns
+    """
+    tile, each = 0, terms(G)
+    vectors = C.shape[1] * C.itemsize // VECTOR
     for r in range(groups):
-        for d in range(0, C.shape[1], WIDE * VECTOR // C.itemsize):
-            for j in range(0, cols, ROWS):
+        for first in range(0, vectors, WIDE):
+            d, width = first * VECTOR // C.itemsize, min(WIDE, vectors - first)
+            for i in range(0, rows, ROWS):
                 tile = fetch(ahead, tile)
-                first = j + ROWS - width if j + ROWS > width else 0
-                last = min(rows, j + ROWS) if slope else rows
-                columns(
-                    C, strided(Gt), A, r * cols + j, d, j, r * rows + first, r * rows + first, last - first, accumulate
-                )
+                begin, end = limits(band, (r * rows + i) // ROWS, most)
+                g, k, b = r * step[0] + i, (r * step[1] + begin) // each, (r * most + begin) // each
+                four_rows(C, G, B, r * rows + i, d, g, k, b, (end - begin) // each, accumulate, ROWS, width)
+
+
+@jit
+def limits(band, tile, most):
+    """Return the first term and the end of the terms of a tile."""
+    return (band[tile, 0], band[tile, 1]) if band.size else (0, most)
 
 
 @jit
@@ -352,10 +372,3 @@ def fetch(ahead, tile):
     if tile < words.size:
         prefetch(matrix, words[tile])
     return tile + 1
-
-
-@jit
-def columns(C, G, B, c, d, g, k, b, terms, accumulate):
-    """Compute the widest tile that fits from column d on."""
-    left = (C.shape[1] - d) * C.itemsize // VECTOR
-    four_rows(C, G, B, c, d, g, k, b, terms, accumulate, ROWS, left if left < WIDE else WIDE)

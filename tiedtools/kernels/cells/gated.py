@@ -4,8 +4,8 @@ With the terms of the inputs, x, and of the state, z, of the gates r, u, c, in t
 
     r, u = sigmoid(x + z)        q = z_c        c = tanh(x_c + r q)        h_t = u h_{t-1} + (1 - u) c
 
-as in DL4MT. A thread computes all steps of some sentences; in gru.py, it computes some units, and all threads wait for
-each other at each step. Rows are (step, sentence).
+as in DL4MT. A thread computes all steps of some sentences; in recurrence.py, it computes some units, and all threads
+wait for each other at each step. Rows are (step, sentence).
 """
 
 from typing import Any, NamedTuple

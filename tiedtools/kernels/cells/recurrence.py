@@ -1,10 +1,10 @@
 """The recurrent layer over T steps of B sequences, and its gradient: the same for all cells but for their activations.
 
-A cell is a module with a NamedTuple of its states, whose first fields are G and H, and two kernels:
+A cell CELL is a NamedTuple of its states, CellStates, whose first fields are G and H, and two kernels in its module:
 
-    activate(states, sums, b, row, before, after, units, n)
+    activate_cell(states, sums, b, row, before, after, units, n)
         Compute gates and states of one micro-step from G, which holds x_t W_x, and `sums`, h W_h.
-    deactivate(states, scratch, carried, row, before, unit, units, n)
+    deactivate_cell(states, scratch, carried, row, before, unit, units, n)
         Turn the gates of `units` units, from `unit` on, into the gradients of what they were computed from, and
         `carried` [B, units], the gradient of the state after a micro-step, into the part of the gradient of the state
         before it that does not flow through W_h. scratch  [B, n], 0 before the last step
@@ -25,15 +25,13 @@ carry path of highway networks is never masked, and one mask serves all micro-st
 import sys
 from typing import Any, NamedTuple
 
-from numba.core import cgutils, types
-from numba.extending import intrinsic
-
 from tiedtools.kernels.base import inner
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
 from tiedtools.kernels.base.elementwise import add_rows, transpose
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import pack_down, part, product
+from tiedtools.kernels.base.shared import caller
 from tiedtools.kernels.base.tiles import ROWS, VECTOR, WIDE
 
 
@@ -82,20 +80,13 @@ class Gradients(NamedTuple):
 
 
 def of_cell(name):
-    """Return a function that calls the kernel `name` of the module that defines the type of its first argument."""
+    """Return a function that calls the kernel `name`_cell in the module of CellStates, its first argument's type."""
 
-    @intrinsic
-    def call(typingctx, *args):
-        kinds = tuple(map(types.unliteral, args))
-        kernel = getattr(sys.modules[kinds[0].instance_class.__module__], name)
+    def kernel(kinds):
+        states = kinds[0].instance_class
+        return getattr(sys.modules[states.__module__], f"{name}_{states.__name__.removesuffix('States').lower()}")
 
-        def codegen(context, builder, signature, args):
-            inner.call(context, builder, kernel, kinds, cgutils.unpack_tuple(builder, args[0]))
-            return context.get_dummy_value()
-
-        return types.void(types.StarArgTuple.from_types(kinds)), codegen
-
-    return call
+    return caller(kernel, inner.call)
 
 
 activate, deactivate = of_cell("activate"), of_cell("deactivate")

@@ -177,7 +177,7 @@ def first_pass(worker, nll, scratch, X, weights, targets, stored):
         stat[SUM, r] = stat[FACTOR, r]
 
 
-first_pass_shared = shared.caller(first_pass)
+first_pass_shared = shared.caller(lambda kinds: first_pass)
 
 
 @jit

@@ -21,7 +21,7 @@ import numpy as np
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import exp
-from tiedtools.kernels.base.tiles import ROWS, dots, row_dots
+from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, dots, row_dots
 from tiedtools.kernels.rnnlm import ngrams
 from tiedtools.kernels.rnnlm.elman import copy, limit, scale
 from tiedtools.kernels.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
@@ -67,30 +67,25 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
             low, at = bounds[k], t if late else 0
             size = bounds[k + 1] - low
             z, s, f, x = Z[t], scores[0], F[at], X[at]
-            if direct.size:
-                features = ngrams.find_slots(slots[0], words, first + t, rules.order, direct.size, -1)
-                ngrams.add(z, direct, slots[0], features, C)
+            class_features = ngrams.add(z, direct, slots[0], words, first + t, rules.order, -1, C)
             logs[t] = softmax_errors(e, z, C, k)
             # The word in its class: log probability, update of its weights, and B, the error of x.
             copy(x[:M], H[first + t])
             copy(x[M : M + D], doc[DOC])
             if size > 1:
                 row_dots(scores, X[at : at + 1], word_out, low, size)
-                if direct.size:
-                    features = ngrams.find_slots(slots[1], words, first + t, rules.order, direct.size, k)
-                    ngrams.add(s, direct, slots[1], features, size)
+                word_features = ngrams.add(s, direct, slots[1], words, first + t, rules.order, k, size)
                 logs[t] += softmax_errors(f, s, size, targets[t] - low)
-                if direct.size and at_once:
-                    ngrams.learn(direct, f, slots[1], features, size, lr, rules.shrink)
                 if learning or D:
                     product(B, F[at : at + 1, :size], word_out[low : low + size], False)
                 if at_once:
+                    ngrams.learn(direct, f, slots[1], word_features, size, lr, rules.shrink)
                     scale(f, size, lr)
                     product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
             else:
                 B[0] = 0
-            if direct.size and at_once:  # only now, because words and classes may share slots
-                ngrams.learn(direct, e, slots[0], features, C, lr, rules.shrink)
+            if at_once:  # only now, because words and classes may share slots
+                ngrams.learn(direct, e, slots[0], class_features, C, lr, rules.shrink)
             if learning:
                 copy(g, B[0])
             # The document vector.
@@ -105,7 +100,7 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
         if learning:
             tall, wide = -(-n // ROWS) * ROWS, -(-M // ROWS) * ROWS
             back = input_errors[rows:]
-            dots(back, E[begin:], class_hid, 1, tall, wide, wide, 0, (E, NONE))
+            dots(back, E[begin:], class_hid, 1, tall, wide, EVERYTHING, (E, NONE))
             for t in range(n):
                 for j in range(M):
                     G[begin + t, j] += back[t, j]
@@ -137,17 +132,13 @@ def distribution(logs, row, weights, space, rules):
         product(Z[:1], doc[:1, :D], class_doc, True)
     copy(X[0, :M], H[row])
     copy(X[0, M : M + D], doc[DOC])
-    if direct.size:
-        features = ngrams.find_slots(slots[0], words, row, rules.order, direct.size, -1)
-        ngrams.add(z, direct, slots[0], features, C)
+    ngrams.add(z, direct, slots[0], words, row, rules.order, -1, C)
     class_sum = log_sum(E[0], z, C)
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
         row_dots(scores, X[:1], weights.word_out, low, size)
-        if direct.size:
-            features = ngrams.find_slots(slots[0], words, row, rules.order, direct.size, k)
-            ngrams.add(s, direct, slots[0], features, size)
+        ngrams.add(s, direct, slots[0], words, row, rules.order, k, size)
         both = class_sum + log_sum(F[0], s, size)
         for j in range(size):
             logs[low + j] = z[k] + s[j] - both
@@ -197,7 +188,7 @@ def move(doc, by_class, by_word, M, D, doc_lr):
 def gram_matrix(gram, A, B, n):
     """gram = A B^T for the first n rows, rounded up to whole tiles."""
     tall = -(-n // ROWS) * ROWS
-    dots(gram, A, B, 1, tall, tall, tall, 0, (A, NONE))
+    dots(gram, A, B, 1, tall, tall, EVERYTHING, (A, NONE))
 
 
 @jit
@@ -212,14 +203,12 @@ def learn_late(T, first, targets, weights, space, rules):
             k = weights.class_of[targets[t]]
             low, size = bounds[k], bounds[k + 1] - bounds[k]
             if size > 1:
-                if direct.size:
-                    features = ngrams.find_slots(slots[1], words, first + t, rules.order, direct.size, k)
-                    ngrams.learn(direct, F[t], slots[1], features, size, lr, shrink)
+                features = ngrams.find_slots(slots[1], words, first + t, rules.order, direct.size, k)
+                ngrams.learn(direct, F[t], slots[1], features, size, lr, shrink)
                 scale(F[t], size, lr)
                 product(word_out[low : low + size], F[t : t + 1, :size].T, X[t : t + 1], True)
-            if direct.size:
-                features = ngrams.find_slots(slots[0], words, first + t, rules.order, direct.size, -1)
-                ngrams.learn(direct, E[t], slots[0], features, C, lr, shrink)
+            features = ngrams.find_slots(slots[0], words, first + t, rules.order, direct.size, -1)
+            ngrams.learn(direct, E[t], slots[0], features, C, lr, shrink)
         scale(E[t], C, lr)
     product(class_hid, space.H[first : first + T, :M].T, E[:T], True)
     if D:

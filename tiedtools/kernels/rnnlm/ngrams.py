@@ -33,22 +33,23 @@ def find_slots(slots, words, last, order, size, k):
     words  words[last], words[last - 1], ... are the preceding words; -1, an out-of-vocabulary word, ends the history
     size   length of the weight array
 
-    Returns the number of features.
+    Returns the number of features; 0 without weights.
     """
     half = np.uint64(size // 2)
-    for a in range(order):
+    for a in range(order if size else 0):
         if a > 0 and words[last - a + 1] < 0:
             return a
         slot = BASE * np.uint64(max(k + 1, 1))
         for b in range(1, a + 1):
             slot += FACTORS[a, b] * np.uint64(words[last - b + 1] + 1)
         slots[a] = np.int64(slot % half) + (size // 2 if k >= 0 else 0)
-    return order
+    return order if size else 0
 
 
 @jit
-def add(z, weights, slots, features, n):
-    """z[j] += the weights of all features, for j < n; the array wraps around."""
+def add(z, weights, slots, words, last, order, k, n):
+    """Add the weights of all features to z, z[j] for j < n, and return `find_slots`; the array wraps around."""
+    features = find_slots(slots, words, last, order, weights.size, k)
     for a in range(features):
         start, done = slots[a], 0
         while done < n:
@@ -56,6 +57,7 @@ def add(z, weights, slots, features, n):
             for j in range(run):
                 z[done + j] += weights[start + j]
             start, done = 0, done + run
+    return features
 
 
 @jit

@@ -10,19 +10,9 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.tiles import ROWS
 from tiedtools.kernels.rnnlm.classes import distribution, predict
 from tiedtools.kernels.rnnlm.elman import backward, copy, forward, scale
-from tiedtools.kernels.rnnlm.rnnlmtypes import (
-    DOC,
-    DOC_COUNT,
-    DOC_FIRST,
-    DOC_SUM,
-    FIRST,
-    MEAN,
-    PRECEDING,
-    READ,
-    Weights,
-    Workspace,
-)
+from tiedtools.kernels.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SUM, FIRST, MEAN, Weights, Workspace
 
+PRECEDING, READ = range(2)  # indices into Workspace.counts
 SYNC_EVERY = 256  # words between synchronizations of dense weights; concurrent writes to them would stall the cores
 
 

@@ -62,5 +62,4 @@ class Rules(NamedTuple):
 
 
 DOC, DOC_SUM, DOC_SCALED, DOC_FIRST, DOC_COUNT = range(5)  # rows of doc
-PRECEDING, READ = range(2)  # indices into counts
 MEAN, SUM, FIRST = range(3)

@@ -30,7 +30,7 @@ import numpy as np
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, mix
-from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots
+from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, combine, combine_transposed, dots
 
 SATURATED = 6.0  # word2vec.c's MAX_EXP
 DIVERGED = 1e4  # far above any useful score
@@ -103,7 +103,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             full = -(-filled // ROWS) * ROWS
             hidden[filled:full] = 0
             grad[filled:full] = 0
-            combine(mapped, hidden, proj, 1, full, size, size, 0, False, nothing)
+            combine(mapped, hidden, proj, 1, full, size, EVERYTHING, False, nothing)
 
         # Each target in turn: its output rows, first the path of its Huffman code, then itself and its negatives.
         for b in range(filled):
@@ -176,12 +176,12 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
         if lr == 0:
             continue
         if linear:
-            dots(back, grad, proj, 1, full, size, size, 0, nothing)
+            dots(back, grad, proj, 1, full, size, EVERYTHING, nothing)
             ratio = hidden.dtype.type(lr_proj / lr)
             for b in range(filled):
                 for d in range(size):
                     hidden[b, d] *= ratio
-            combine_transposed(proj, hidden_t, grad, 1, full, size, size, 0, True, nothing)
+            combine_transposed(proj, hidden_t, grad, 1, full, size, EVERYTHING, True, nothing)
         negate(back[:filled], negated)
         for b in range(filled):
             share = hidden.dtype.type(1 / total_size(inputs[b], sizes) if divide else 1)

@@ -5,16 +5,14 @@ A batch has `strips` runs of `run` consecutive center words, one run from each s
     U  [run, P]     u of its center words               X  [span, P]  rows of the words in and around the run
     W  [run, span]  1 for words in the context window   N  [each, P]  rows of the run's `each` negatives
 
-Everything is computed by tiled products, along the diagonal band of W for positives, in full for negatives:
+Everything is computed by tiled products, for positives in the tiles of W that are not 0, for negatives in full:
 
     S = U X^T + b    G = lr W sigma(-S)     dU = G X     dX = G^T U
     S = U N^T + b    G = -lr w sigma(S)    dU += G N     dN = G^T U      w = negative * targets / each
 
 A center word thus has `each` negatives of weight w, equivalent to `negative` per target. A negative that equals one of
 the targets is weighted by the number of the other targets. CBOW computes its means with the same band, H = W X with
-1 / |C| in W, or 1 for sums, and backpropagates through it. All of a batch uses the parameters from before the batch. A
-run ends before a word becomes its center word more than REPEATS times, because the words of a table or a refrain must
-not be pushed in one direction a hundred times.
+1 / |C| in W, or 1 for sums, and backpropagates through it. All of a batch uses the parameters from before the batch.
 
 Sharing negatives among the words of one window: Ji, Satish, Li, Dubey 2016, "Parallelizing Word2Vec in Shared and
 Distributed Memory". Here all windows of a run share them.
@@ -27,15 +25,15 @@ thread order.
 import numpy as np
 
 from tiedtools.kernels.base.barrier import wait_for_all
-from tiedtools.kernels.base.bfloat16 import left, paired, right
+from tiedtools.kernels.base.bfloat16 import left, pack_along, pack_down, pack_scores, paired, right
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
-from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, log1p32, mix
+from tiedtools.kernels.base.scalar import exp32, log1p32, mix
 from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
 from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
-from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate, size_of
+from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
+from tiedtools.kernels.word2vec.windows import draw, exclude, level, windows
 
-REPEATS = 4
 # Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
 PROJ_EVERY = 8, 4
 
@@ -54,19 +52,27 @@ def train(
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
-    near_t, scores_t, far_t = near.T, scores.T, far_scores.T
+    band, band_t, full, origin = s.band, s.band_t, s.band[:0], (0, 0)
+    # Operands of products: the arrays themselves, or in bfloat16 their packed copies.
+    p = s.pairs
+    u, u_down, back_down = paired(p.u, mapped), paired(p.u_down, mapped), paired(p.u_down, back)
+    negative_rows, negatives_down = paired(p.drawn, drawn), paired(p.drawn_down, drawn)
+    around_rows, around_down = paired(p.around, around), paired(p.around_down, around)
+    far_terms, far_t = paired(p.far, far_scores), paired(p.far_down, far_scores).T
+    near_terms, near_t = paired(p.near, near), paired(p.near_down, near).T
+    score_terms, scores_t = paired(p.near, scores), paired(p.near_down, scores).T
     (emb_in, changes_in, frozen_in), (emb_out, changes_out, frozen_out) = stores.emb_in, stores.emb_out
     window, _, negative, cbow, mean, divide, skip_input, negated, shift = rules
     if linear is not None:
         hidden_along, grad_along, l_along, l_down, transposed_down, hidden_down, grad_down = linear.bf16
-        L, origin = linear.local[thread], (0, 0)
+        L = linear.local[thread]
         across, backwards = paired(l_down, L), paired(transposed_down, linear.transposed)
 
     strips = cursor.size
     batch, span = near.shape
     run, each = batch // strips, far.shape[1]
-    width = span - run + ROWS
     size = emb_in.shape[1]
+    width = span - run + ROWS
     every = PROJ_EVERY[1] if cbow else PROJ_EVERY[0]
     step, ratio = hidden.dtype.type(lr), hidden.dtype.type(every * lr_proj / lr)
     nothing = emb_in, upcoming[:0]
@@ -79,21 +85,27 @@ def train(
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
-        counter, more = windows(near, far, counts, centers, neighbors, cursor, text, n, rules, stores.sizes, counter)
+        counter, more = windows(s, text, n, rules, stores.sizes, counter)
         batches += 1
         if more:
             # Gather the rows, and compute hidden: the band of weights times the rows around for CBOW.
-            exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input)
+            exclude(s, run, negative, cbow, skip_input)
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             gather(drawn, emb_out, changes_out, negatives, thread)
+            pack_along(p.drawn, drawn)
+            pack_down(p.drawn_down, drawn)
             if targets is not None:
                 gather(around, emb_in, changes_in, neighbors, thread)
                 gather(targets.rows, emb_out, changes_out, centers, thread)
-                combine(hidden, near, around, strips, run, span, width, 1, False, (emb_in, follow))
+                pack_scores(p.near_cells, p.near_down, near, s.near_cells, run, width, 1)
+                pack_down(p.around_down, around)
+                combine(hidden, near_terms, around_down, strips, run, span, band, False, (emb_in, follow))
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
+                pack_along(p.around, around)
+                pack_down(p.around_down, around)
                 gather(hidden, emb_in, changes_in, centers, thread)
             # u = h L, from a packed copy of L.
             negate(hidden, negated)
@@ -103,12 +115,15 @@ def train(
                     transpose(backwards, left(l_along, origin, L))
                     fresh = True
                 product(mapped, left(hidden_along, origin, hidden), across, False)
+            pack_along(p.u, mapped)
+            pack_down(p.u_down, mapped)
 
             # Scores, loss, and gradients: first of the negatives, then of the positives.
-            dots(far_scores, mapped, drawn, strips, run, each, each, 0, (emb_out, upcoming))
+            dots(far_scores, u, negative_rows, strips, run, each, full, (emb_out, upcoming))
             nats = errors(far_scores, far, -step, shift)
-            combine(grad, far_scores, drawn, strips, run, each, each, 0, False, (emb_out, follow))
-            combine_transposed(s.d_drawn, far_t, mapped, strips, run, each, each, 0, False, nothing)
+            pack_scores(p.far_cells, p.far_down, far_scores, flat(far_scores), run, each, 0)
+            combine(grad, far_terms, negatives_down, strips, run, each, full, False, (emb_out, follow))
+            combine_transposed(s.d_drawn, far_t, u_down, strips, run, each, full, False, nothing)
             if targets is not None:
                 for b in range(batch):
                     targets.weights[b, 0] = counts[b] > 0
@@ -116,10 +131,11 @@ def train(
                 nats += errors(targets.scores, targets.weights, step, shift)
                 center_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
-                dots(scores, mapped, around, strips, run, span, width, 1, (emb_in, follow))
-                nats += errors(scores, near, step, shift)
-                combine(grad, scores, around, strips, run, span, width, 1, True, nothing)
-                combine_transposed(s.d_around, scores_t, mapped, strips, run, span, width, 1, False, nothing)
+                dots(scores, u, around_rows, strips, run, span, band, (emb_in, follow))
+                nats += errors(s.scores_cells, s.near_cells, step, shift)
+                pack_scores(p.near_cells, p.near_down, scores, s.scores_cells, run, width, 1)
+                combine(grad, score_terms, around_down, strips, run, span, band, True, nothing)
+                combine_transposed(s.d_around, scores_t, u_down, strips, run, span, band_t, False, nothing)
             if not abs(nats) < np.inf:
                 stop[0] = NAN
                 return
@@ -144,8 +160,9 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
-                level(near, neighbors, strips, stores.sizes)
-                combine_transposed(s.d_around, near_t, back, strips, run, span, width, 1, False, nothing)
+                level(s, window, stores.sizes)
+                pack_down(p.u_down, back)
+                combine_transposed(s.d_around, near_t, back_down, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
                 scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
             else:
@@ -230,100 +247,6 @@ def take_steps(L, steps):
             steps[i, d] = 0
 
 
-@jit
-def draw(words, noise, counter):
-    """Draw words from an alias table; returns the new counter of the random number generator."""
-    for k in range(words.size):
-        counter += GOLDEN
-        bits = mix(counter)
-        word = np.int64(below(bits, np.uint64(noise.shape[0])))
-        words[k] = word if (bits & LOW32) < noise[word, 0] else noise[word, 1]
-    return counter
-
-
-@jit
-def windows(near, far, counts, centers, neighbors, cursor, text, n, rules, sizes, counter):
-    """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
-
-    Rows without context words have weights 0; rows beyond the text also have word 0. Only CBOW has sizes.
-    """
-    tokens, begins, ends = text
-    window, radii, negative, cbow, mean, _, skip_input, _, _ = rules
-    strips = cursor.size
-    run, span = near.shape[0] // strips, near.shape[1]
-    each = far.shape[1]
-    active = False
-    near[:] = 0
-    for r in range(strips):
-        start = cursor[r]
-        stop = min(start + run, (r + 1) * n // strips)
-        active |= start < stop
-        for i in range(run):
-            b, p = r * run + i, start + i
-            word, count = 0, 0
-            if p < stop:
-                earlier = 0
-                for q in range(start, p):
-                    earlier += tokens[q] == tokens[p]
-                if earlier == REPEATS:
-                    stop = p
-            if p < stop:
-                word = tokens[p]
-                counter += GOLDEN
-                radius = window - np.int64(below(mix(counter), np.uint64(radii)))
-                low, high = max(begins[p], p - radius), min(ends[p], p + radius + 1)
-                for q in range(low, high):
-                    if q != p and not (skip_input and tokens[q] == word):
-                        near[b, q - start + window] = size_of(sizes, tokens[q])
-                        count += size_of(sizes, tokens[q])
-                if cbow and mean and count:
-                    for q in range(low, high):
-                        near[b, q - start + window] /= count
-            centers[b] = word
-            counts[b] = count
-            weight = count > 0 if cbow else count
-            for k in range(each):
-                far[b, k] = weight * negative / each
-        cursor[r] = stop
-        for j in range(span):
-            p = start - window + j
-            neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
-    return counter, active
-
-
-@jit
-def level(near, neighbors, strips, sizes):
-    """Divide the weights of words in means by their sizes, if any: each row of each word gets the same gradient."""
-    if sizes is not None:
-        run, span = near.shape[0] // strips, near.shape[1]
-        for b in range(near.shape[0]):
-            for j in range(span):
-                near[b, j] /= sizes[neighbors[b // run * span + j]]
-
-
-@jit
-def exclude(far, near, counts, negatives, centers, neighbors, run, negative, cbow, skip_input):
-    """Reduce the weight of negatives that equal targets; with `skip_input`, set it to 0 if they equal inputs."""
-    strips = near.shape[0] // run
-    span, each = near.shape[1], far.shape[1]
-    for r in range(strips):
-        for k in range(each):
-            word = negatives[r * each + k]
-            hits = 0
-            for j in range(span):
-                hits += neighbors[r * span + j] == word
-            if hits:
-                for b in range(r * run, (r + 1) * run):
-                    if (cbow or skip_input) and centers[b] == word:
-                        far[b, k] = 0
-                    elif not cbow or skip_input:
-                        same = 0
-                        for j in range(span):
-                            same += near[b, j] != 0 and neighbors[r * span + j] == word
-                        if same:
-                            far[b, k] = 0 if cbow else (counts[b] - same) * negative / each
-
-
 @jit(relaxed=True)
 def center_dots(scores, A, B):
     """scores[b, 0] = A[b] . B[b], for each center word and its output row."""
@@ -348,7 +271,7 @@ def center_gradients(grad, d_target, errors, mapped, target):
 def errors(scores, weights, lr, shift):
     """Turn scores s into |lr| W (label - sigma(s + shift)) in place, with label 1 if lr > 0, else 0, and W >= 0.
 
-    scores, weights  [batch, cols]
+    scores, weights  of the same number of elements, contiguous
 
     Returns the loss, the sum of -W log sigma(+-(s + shift)), in nats: infinite if a score exceeds DIVERGED, NaN if one
     is NaN.

@@ -93,10 +93,28 @@ class InStep(NamedTuple):
     round: int  # batches between synchronizations
 
 
+class Pairs(NamedTuple):
+    """Operands packed as bfloat16 (see bfloat16.py), or None in float32. For CBOW, `near` is of weights, not scores."""
+
+    u: Any  # along rows
+    u_down: Any  # down columns; later dh
+    drawn: Any
+    drawn_down: Any
+    around: Any
+    around_down: Any
+    far: Any  # scores of negatives
+    far_cells: Any  # the same, one-dimensional
+    far_down: Any
+    near: Any  # a view of near_cells, as in SharedSpace
+    near_cells: Any
+    near_down: Any
+
+
 class SharedSpace(NamedTuple):
     """Scratch of a thread with shared negatives.
 
-    Without L, mapped is hidden and back is grad; with L, back is mapped.
+    Without L, mapped is hidden and back is grad; with L, back is mapped. `near` and `scores` are views of their cells:
+    a row's cells in the band are its own, those outside may belong to the band of another row.
     """
 
     hidden: Any  # [batch, P]
@@ -107,8 +125,12 @@ class SharedSpace(NamedTuple):
     d_around: Any
     drawn: Any  # [strips * each, P]
     d_drawn: Any
-    near: Any  # [batch, span]
+    near: Any  # [batch, span]: 1 or, for CBOW, 1 / |C| for words in the context window
     scores: Any
+    near_cells: Any  # all cells of `near`
+    scores_cells: Any
+    band: Any  # int32 [batch / ROWS, 2]: the nonzero columns of `near`, from the first up to the second number
+    band_t: Any  # int32 [strips * span / ROWS, 2]: its nonzero rows
     far: Any  # [batch, each]
     far_scores: Any
     counts: Any  # [batch]
@@ -118,3 +140,4 @@ class SharedSpace(NamedTuple):
     negatives: Any  # int32 [strips * each]
     upcoming: Any
     cursor: Any  # int64 [strips]
+    pairs: Any  # Pairs

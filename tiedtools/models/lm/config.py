@@ -7,9 +7,21 @@ from typing import Any
 from tiedtools.base.errors import brief
 from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.cells import CELLS
-from tiedtools.network.config import SITES, Composition, Computation, Dropout, Loss, Optimization, Tying, numbers
-from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
+from tiedtools.network.config import (
+    CELLS,
+    RATES,
+    SITES,
+    Composition,
+    Computation,
+    Dropout,
+    Loss,
+    Optimization,
+    Shorthands,
+    Tying,
+    check_sessions,
+    chosen,
+    numbers,
+)
 from tiedtools.training.schedules import Training
 
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of the settings of the cell "rhn"
@@ -26,47 +38,40 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     Raises TiedtoolsError for invalid combinations.
     """
 
-    size: int = setting(200, "Embedding dimension.", Range(1, 10**5))
-    hidden: int | None = setting(None, "Hidden units per layer.  [default: same as `size`]", Range(1, 10**5))
-    layers: int | None = setting(
-        None, "Number of recurrent layers.  [default: 2, or as many as `layer_widths` has]", Range(1, 100)
+    size: int = setting(200, Range(1, 10**5))("Embedding dimension.")
+    hidden: int | None = setting(None, Range(1, 10**5))("Hidden units per layer.  [default: same as `size`]")
+    layers: int | None = setting(None, Range(1, 100))(
+        "Number of recurrent layers.  [default: 2, or as many as `layer_widths` has]"
     )
-    layer_widths: str | None = setting(
-        None, "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`.", metavar="LIST"
+    layer_widths: str | None = setting(None, metavar="LIST")(
+        "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`."
     )
-    cell: str = setting("lstm", "Recurrent cell: LSTM, GRU, or recurrent highway network.", choices=CELLS)
-    depth: int | None = setting(
-        None, "Recurrence depth: micro-steps in each time step (rhn).  [default: 5]", Range(1, 10)
+    cell: str = setting("lstm", choices=CELLS)("Recurrent cell: LSTM, GRU, or recurrent highway network.")
+    depth: int | None = setting(None, Range(1, 10))(
+        "Recurrence depth: micro-steps in each time step (rhn).  [default: 5]"
     )
-    transform_bias: float | None = setting(
-        None, "Initial bias of the transform gates (rhn).  [default: -2]", Range(-100, 100)
+    transform_bias: float | None = setting(None, Range(-100, 100))(
+        "Initial bias of the transform gates (rhn).  [default: -2]"
     )
-    init: float = setting(0.1, "Initialize parameters uniformly between minus and plus this value.", Range(0))
-    init_lstm: float | None = setting(
-        None,
-        "Like `init`, for the recurrent layers, L, and P (see `projection`) only.  [default: same as `init`]",
-        Range(0),
+    init: float = setting(0.1, Range(0))("Initialize parameters uniformly between minus and plus this value.")
+    init_lstm: float | None = setting(None, Range(0))(
+        "Like `init`, for the recurrent layers, L, and P (see `projection`) only.  [default: same as `init`]"
     )
-    init_bias: str = setting(
-        "uniform",
-        "Initialization of all biases; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch).",
-        choices=("uniform", "zero", "lstm"),
+    init_bias: str = setting("uniform", choices=("uniform", "zero", "lstm"))(
+        "Initialization of all biases; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch)."
     )
-    init_by_width: bool = setting(
-        False,
+    init_by_width: bool = setting(False)(
         "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does; with"
-        " `subwords`, the same for weights of highways, projections, and convolutions with n inputs.",
+        " `subwords`, the same for weights of highways, projections, and convolutions with n inputs."
     )
-    forget_bias: float = setting(
-        0.0, "Constant added to the initial forget-gate biases (GRU: update gate).", Range(-100, 100)
+    forget_bias: float = setting(0.0, Range(-100, 100))(
+        "Constant added to the initial forget-gate biases (GRU: update gate)."
     )
-    steps: int = setting(35, "Truncated-BPTT length in tokens.", Range(1, 10**5))
-    batch: int = setting(20, "Batch size (parallel streams).", Range(1, 10**5))
-    random_steps: bool = setting(
-        False,
+    steps: int = setting(35, Range(1, 10**5))("Truncated-BPTT length in tokens.")
+    batch: int = setting(20, Range(1, 10**5))("Batch size (parallel streams).")
+    random_steps: bool = setting(False, off=True)(
         "Draw lengths around `steps` (in 5% of cases half of it), and with `loss_scale=mean` scale the learning rate to"
-        " match (Merity et al.).",
-        off=True,
+        " match (Merity et al.)."
     )
 
     def __post_init__(self) -> None:

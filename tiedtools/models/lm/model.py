@@ -14,15 +14,14 @@ from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.batched import BatchedModel
 from tiedtools.models.lm.config import OF_RHN, LstmConfig
 from tiedtools.models.lm.wiring import network
-from tiedtools.network.layers.highway import Highway
-from tiedtools.network.network import Network
+from tiedtools.network.layers.feedforward import Highway
+from tiedtools.network.network import Network, State, Step, mask_seed
 from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params
-from tiedtools.network.step import State, Step, mask_seed
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.subwords import Subwords
 from tiedtools.text.vocab import Vocab
-from tiedtools.training.windows import RandomWindows, Windows
+from tiedtools.training.batches import RandomWindows, Windows
 from tiedtools.vectors.vectors import Vectors
 
 SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file

@@ -57,13 +57,12 @@ def assylbekov(size: dict[str, Any], p: float, lr: float, decay_after: int) -> d
 
 
 MORPHS = dict(subwords="morphs", reuse="all", highways=2)
-SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, subword_dim=50, highway_dim=200)
-CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters="25,50,75,100,125,150")
-
-
-# Ours, for syllables and characters: the gradient norm that the authors clip at 5 includes the vectors of padding,
-# which are never updated and at first dominate the norm. Without padding, a threshold of 5 clips too little.
-LOWER_CLIP = dict(clip=2.0)
+# The clip is ours: the gradient norm that the authors clip at 5 includes the vectors of padding, which are never
+# updated and at first dominate the norm. Without padding, a threshold of 5 clips too little.
+SYLLABLES = dict(subwords="syllables", reuse="all", highways=2, subword_dim=50, highway_dim=200, clip=2.0)
+CHARS = dict(subwords="chars", reuse="all", highways=2, subword_dim=15, filters="25,50,75,100,125,150", clip=2.0)
+REUSING_SMALL, REUSING_MEDIUM = assylbekov(ZAREMBA_SMALL, 0.3, 0.7, 10), assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10)
+REUSE = "RE+RW; add --reuse plain for the original, emb for RE, "
 
 
 def merity(**data: Any) -> dict[str, Any]:
@@ -85,7 +84,7 @@ DAY = dict(
 KIM = dict(schedule="plateau", min_gain=1.0, keep="best", clip=5.0, epochs=25, decay=2.0, init=0.05)
 DROPOUT = dict(drop_emb=0.0, drop_layer=0.5, drop_out=0.5)
 KIM_CHARS = {**CHARS, "reuse": "plain", "highways": 1, "atomic_unk": True}
-KIM_SMALL = {**ZAREMBA, **KIM, "size": 300, "hidden": 300, **DROPOUT, **KIM_CHARS}
+KIM_SMALL = {**ZAREMBA, **KIM_CHARS, **KIM, "size": 300, "hidden": 300, **DROPOUT}
 
 # Zilly et al. 2017: ptb_sota of their TensorFlow code.
 RHN_PTB = dict(
@@ -95,94 +94,82 @@ RHN_PTB = dict(
     batch=20, steps=35, keep="best"
 )  # fmt: skip
 
-# name -> (source, options)
-PRESETS = {
-    "zaremba-small": ("Zaremba et al. 2014, small", {**ZAREMBA_SMALL, **standard(0.0)}),
-    "zaremba-medium": ("Zaremba et al. 2014, medium", {**ZAREMBA_MEDIUM, **standard(0.5)}),
-    "zaremba-large": ("Zaremba et al. 2014, large", {**ZAREMBA_LARGE, **standard(0.65)}),
-    "gal-medium": (
-        "Gal & Ghahramani 2016 at Zaremba's medium size; dropout as in their large model (ours)",
-        gal(ZAREMBA_MEDIUM),
-    ),
-    "gal-large": (
-        "Gal & Ghahramani 2016, large, as in their code; add --mc-samples 1000 for Monte Carlo dropout",
-        gal(ZAREMBA_LARGE, decay_after=11),
-    ),
-    "press-wolf-small": (
-        "Press & Wolf 2017, table 6, small; add --tie and/or --projection .154",
-        {**ZAREMBA_SMALL, **standard(0.0)},
-    ),
-    "press-wolf-large": ("Press & Wolf 2017, table 5, large; add --tie", {**ZAREMBA_LARGE, **standard(0.65)}),
-    "inan-small": (
-        "Inan et al. 2017, table 1, small; add --augment .65, --tie (also --no-output-bias in the paper), --sessions 2",
-        inan(ZAREMBA_SMALL, 0.3, 1 / 0.9, 5, 5.0),
-    ),
-    "inan-medium": ("Inan et al. 2017, table 1, medium", inan(ZAREMBA_MEDIUM, 0.5, 1 / 0.9, 10, 5.0)),
-    "inan-large": ("Inan et al. 2017, table 1, large", inan(ZAREMBA_LARGE, 0.65, 1 / 0.97, 1, 6.0)),
-    "inan-small-wt2": (
-        "Inan et al. 2017, Wikitext-2, small; add --augment 1.25, --tie, --no-output-bias",
-        inan(ZAREMBA_SMALL, 0.2, 1 / 0.9, 5, 5.0),
-    ),
-    "inan-medium-wt2": ("Inan et al. 2017, Wikitext-2, medium", inan(ZAREMBA_MEDIUM, 0.4, 1 / 0.9, 10, 5.0)),
-    "assylbekov-word-small": (
-        "Assylbekov & Takhanov 2018, table 2, Word, small; add --tie for Word+RE",
-        assylbekov(ZAREMBA_SMALL, 0.3, 1.0, 5),
-    ),
-    "assylbekov-word-medium": (
-        "Assylbekov & Takhanov 2018, table 2, Word, medium; add --tie for Word+RE",
-        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10),
-    ),
-    "assylbekov-morphs-small": (
-        "Assylbekov & Takhanov 2018, table 2, MorphSum, small, RE+RW; add --reuse plain for the original, emb for RE,"
-        " hw1,hw2 for RW",
-        assylbekov(ZAREMBA_SMALL, 0.3, 0.7, 10) | MORPHS,
-    ),
-    "assylbekov-morphs-medium": (
-        "Assylbekov & Takhanov 2018, table 2, MorphSum, medium, RE+RW",
-        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10) | MORPHS,
-    ),
-    "assylbekov-syllables-small": (
-        "Assylbekov & Takhanov 2018, table 2, SylConcat, small, RE+RW; add --reuse plain for the original, emb for RE,"
-        " hw1,hw2 for RW",
-        assylbekov(ZAREMBA_SMALL, 0.3, 0.7, 10) | SYLLABLES | LOWER_CLIP,
-    ),
-    "assylbekov-syllables-medium": (
-        "Assylbekov & Takhanov 2018, table 2, SylConcat, medium, RE+RW; add --lr .5 with --reuse none or hw1,hw2",
-        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10) | SYLLABLES | LOWER_CLIP | dict(subword_dim=200, highway_dim=800),
-    ),
-    "assylbekov-chars-small": (
-        "Assylbekov & Takhanov 2018, table 2, CharCNN, small, RE+RW; add --reuse plain for the original, emb for RE,"
-        " cnn,hw1,hw2 for RW",
-        assylbekov(ZAREMBA_SMALL, 0.3, 0.5, 12) | CHARS | LOWER_CLIP,
-    ),
-    "assylbekov-chars-medium": (
-        "Assylbekov & Takhanov 2018, table 2, CharCNN, medium, RE+RW",
-        assylbekov(ZAREMBA_MEDIUM, 0.5, 0.5, 12) | CHARS | LOWER_CLIP | dict(filters="50,100,150,200,200,200,200"),
-    ),
-    "kim-small": ("Kim et al. 2016, table 2, LSTM-Char-Small", KIM_SMALL),
-    "awd-ptb": (
-        "Merity et al. 2018, table 1, AWD-LSTM; add --tie, or --subwords morphs --drop-word 0 for Assylbekov &"
-        " Takhanov's MorphSum",
-        merity(drop_emb=0.4, drop_layer=0.25, batch=20, epochs=500),
-    ),
-    "awd-wt2": (
-        "Merity et al. 2018, table 2, AWD-LSTM on WikiText-2; add --tie",
-        merity(drop_emb=0.65, drop_layer=0.2, batch=80, epochs=750),
-    ),
-    "day": ("ours: AWD-LSTM for a working day (8 hours) on two cores, tied; 14.2M parameters on Penn Treebank", DAY),
-    "rhn-ptb": ("Zilly et al. 2017, table 1, Variational RHN + WT, depth 10, as in their code", RHN_PTB),
-    **{
-        f"gulordava-{hidden}-{emb}": (
-            f"Gulordava et al. 2018, table 1, PTB, {hidden}/{emb}; dropout: ours",
-            gulordava(hidden, emb, p),
-        )
-        for hidden, emb, p in [(200, 200, 0.3), (400, 200, 0.4), (400, 400, 0.4), (600, 400, 0.5), (600, 600, 0.5)]
+# paper -> {name: (what it is in the paper, options)}
+PAPERS = {
+    "Zaremba et al. 2014": {
+        "zaremba-small": (", small", ZAREMBA_SMALL | standard(0.0)),
+        "zaremba-medium": (", medium", ZAREMBA_MEDIUM | standard(0.5)),
+        "zaremba-large": (", large", ZAREMBA_LARGE | standard(0.65)),
     },
-    **{
-        f"gulordava-wiki-{hidden}-{emb}": (
-            f"Gulordava et al. 2018, table 2, Wikipedia, {hidden}/{emb}; dropout, batch: ours",
-            gulordava(hidden, emb, 0.2, batch=128, max_vocab=50_000),
+    "Gal & Ghahramani 2016": {
+        "gal-medium": (" at Zaremba's medium size; dropout as in their large model (ours)", gal(ZAREMBA_MEDIUM)),
+        "gal-large": (
+            ", large, as in their code; add --mc-samples 1000 for Monte Carlo dropout",
+            gal(ZAREMBA_LARGE, decay_after=11),
+        ),
+    },
+    "Press & Wolf 2017, table": {
+        "press-wolf-small": (" 6, small; add --tie and/or --projection .154", ZAREMBA_SMALL | standard(0.0)),
+        "press-wolf-large": (" 5, large; add --tie", ZAREMBA_LARGE | standard(0.65)),
+    },
+    "Inan et al. 2017, ": {
+        "inan-small": (
+            "table 1, small; add --augment .65, --tie (also --no-output-bias in the paper), --sessions 2",
+            inan(ZAREMBA_SMALL, 0.3, 1 / 0.9, 5, 5.0),
+        ),
+        "inan-medium": ("table 1, medium", inan(ZAREMBA_MEDIUM, 0.5, 1 / 0.9, 10, 5.0)),
+        "inan-large": ("table 1, large", inan(ZAREMBA_LARGE, 0.65, 1 / 0.97, 1, 6.0)),
+        "inan-small-wt2": (
+            "Wikitext-2, small; add --augment 1.25, --tie, --no-output-bias",
+            inan(ZAREMBA_SMALL, 0.2, 1 / 0.9, 5, 5.0),
+        ),
+        "inan-medium-wt2": ("Wikitext-2, medium", inan(ZAREMBA_MEDIUM, 0.4, 1 / 0.9, 10, 5.0)),
+    },
+    "Assylbekov & Takhanov 2018, table 2, ": {
+        "assylbekov-word-small": ("Word, small; add --tie for Word+RE", assylbekov(ZAREMBA_SMALL, 0.3, 1.0, 5)),
+        "assylbekov-word-medium": ("Word, medium; add --tie for Word+RE", assylbekov(ZAREMBA_MEDIUM, 0.5, 0.7, 10)),
+        "assylbekov-morphs-small": (f"MorphSum, small, {REUSE}hw1,hw2 for RW", REUSING_SMALL | MORPHS),
+        "assylbekov-morphs-medium": ("MorphSum, medium, RE+RW", REUSING_MEDIUM | MORPHS),
+        "assylbekov-syllables-small": (f"SylConcat, small, {REUSE}hw1,hw2 for RW", REUSING_SMALL | SYLLABLES),
+        "assylbekov-syllables-medium": (
+            "SylConcat, medium, RE+RW; add --lr .5 with --reuse none or hw1,hw2",
+            REUSING_MEDIUM | SYLLABLES | dict(subword_dim=200, highway_dim=800),
+        ),
+        "assylbekov-chars-small": (
+            f"CharCNN, small, {REUSE}cnn,hw1,hw2 for RW",
+            assylbekov(ZAREMBA_SMALL, 0.3, 0.5, 12) | CHARS,
+        ),
+        "assylbekov-chars-medium": (
+            "CharCNN, medium, RE+RW",
+            assylbekov(ZAREMBA_MEDIUM, 0.5, 0.5, 12) | CHARS | dict(filters="50,100,150,200,200,200,200"),
+        ),
+    },
+    "Kim et al. 2016, table 2, LSTM-Char-Small": {"kim-small": ("", KIM_SMALL)},
+    "Merity et al. 2018, table ": {
+        "awd-ptb": (
+            "1, AWD-LSTM; add --tie, or --subwords morphs --drop-word 0 for Assylbekov & Takhanov's MorphSum",
+            merity(drop_emb=0.4, drop_layer=0.25, batch=20, epochs=500),
+        ),
+        "awd-wt2": (
+            "2, AWD-LSTM on WikiText-2; add --tie",
+            merity(drop_emb=0.65, drop_layer=0.2, batch=80, epochs=750),
+        ),
+    },
+    "ours": {
+        "day": (": AWD-LSTM for a working day (8 hours) on two cores, tied; 14.2M parameters on Penn Treebank", DAY)
+    },
+    "Zilly et al. 2017": {"rhn-ptb": (", table 1, Variational RHN + WT, depth 10, as in their code", RHN_PTB)},
+    "Gulordava et al. 2018": {
+        f"gulordava-{n}-{m}": (f", table 1, PTB, {n}/{m}; dropout: ours", gulordava(n, m, p))
+        for n, m, p in [(200, 200, 0.3), (400, 200, 0.4), (400, 400, 0.4), (600, 400, 0.5), (600, 600, 0.5)]
+    }
+    | {
+        f"gulordava-wiki-{n}-{m}": (
+            f", table 2, Wikipedia, {n}/{m}; dropout, batch: ours",
+            gulordava(n, m, 0.2, batch=128, max_vocab=50_000),
         )
-        for hidden, emb in [(600, 300), (600, 600)]
+        for n, m in [(600, 300), (600, 600)]
     },
 }
+# name -> (source, options)
+PRESETS = {name: (paper + what, options) for paper, rows in PAPERS.items() for name, (what, options) in rows.items()}

@@ -11,22 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from tiedtools.files.families import imported
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.cells import cell
-from tiedtools.network.encoders.charcnn import CharCNN
-from tiedtools.network.encoders.morphsum import MorphSum
-from tiedtools.network.encoders.sylconcat import SylConcat
-from tiedtools.network.layers.activity import Activity, TemporalActivity
-from tiedtools.network.layers.augmented import AugmentedSoftmax
-from tiedtools.network.layers.dropout import Dropout, Masks, WeightDrop, WordDropout
-from tiedtools.network.layers.embedding import Embedding
-from tiedtools.network.layers.highway import Highway
-from tiedtools.network.layers.linear import Linear
-from tiedtools.network.layers.sampled import SampledSoftmax
-from tiedtools.network.layers.softmax import Softmax
+from tiedtools.network.config import CELLS
+from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
+from tiedtools.network.layers.feedforward import Embedding, Highway, Linear
+from tiedtools.network.layers.output import AugmentedSoftmax, SampledSoftmax, Softmax
+from tiedtools.network.layers.regularization import Activity, Dropout, Masks, TemporalActivity, WeightDrop, WordDropout
 from tiedtools.network.network import Network
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start, uniform, zeros
+from tiedtools.network.params import Params, Start, uniform, zeros
 from tiedtools.network.tables import Composed, Lookup
 from tiedtools.text.vocab import Vocab
 
@@ -36,8 +29,8 @@ def network(params: Params, c: LstmConfig, vocab: Vocab) -> Network:
     if c.tying != "untied" and not c.subwords:
         params.tie("emb_out", "emb_in")
     params.unit_rows += ["emb_in"] * c.unit_embeddings
-    V = len(vocab)
-    emb_in = composed(params, "emb_in", c, vocab) if c.subwords else lookup(params, "emb_in", V, c.size, c, True)
+    V, start = len(vocab), uniform(c.init)
+    emb_in = composed(params, "emb_in", c, vocab) if c.subwords else Lookup(params, "emb_in", V, c.size, start, True)
     hidden_layers = list(layers(params, c, emb_in))
     if c.one_table and c.subwords:
         emb_out = emb_in
@@ -46,14 +39,10 @@ def network(params: Params, c: LstmConfig, vocab: Vocab) -> Network:
             params.tie(f"emb_out.{layer}.", f"emb_in.{layer}.")
         emb_out = composed(params, "emb_out", c, vocab)
     else:
-        emb_out = lookup(params, "emb_out", V, output_width(c), c, c.sampled > 0)
+        emb_out = Lookup(params, "emb_out", V, output_width(c), start, c.sampled > 0)
     output_layer = output(params, c, vocab.counts, emb_in, emb_out)
     tables = composed_tables(c, emb_in, emb_out, output_layer) if c.subwords else []
     return Network(hidden_layers, output_layer, tables)
-
-
-def lookup(params: Params, name: str, V: int, width: int, c: LstmConfig, by_rows: bool) -> Lookup:
-    return Lookup(params, name, V, width, uniform(c.init), by_rows)
 
 
 def composed(params: Params, name: str, c: Any, vocab: Vocab) -> Composed:
@@ -128,7 +117,7 @@ def make_cell(params: Params, c: LstmConfig, k: int, width: int, n: int, start: 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
     mask per gate, both for the state and for the layer's input; an RHN has one mask for each.
     """
-    Cell = cell(c.cell)
+    Cell = imported(CELLS[c.cell])
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
     if c.dropout_kind == "gal":
         of_state, of_x = ([(site, k, gate) for gate in range(Cell.gates)] for site in ("state", "gates"))
@@ -150,7 +139,7 @@ def output(params: Params, c: LstmConfig, counts: np.ndarray, emb_in: Any, emb_o
     bias = "emb_out.b" if c.output_bias else None
     if c.augment or c.augment_share:
         weights = (1 - c.augment_share, c.augment_share * c.tau * V) if c.augment_share else (1.0, c.augment)
-        similarity = emb_in if c.subwords else lookup(params, "emb_in", V, c.size, c, c.detach)
+        similarity = emb_in if c.subwords else Lookup(params, "emb_in", V, c.size, uniform(c.init), c.detach)
         return AugmentedSoftmax(params, emb_out, similarity, weights, c.tau, c.detach, bias, biases)
     if c.sampled:
         return SampledSoftmax(params, emb_out, c.sampled, np.asarray(counts), bias, biases)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.network.network import State
 from tiedtools.network.optimizers import Optimizer
-from tiedtools.network.step import State
 
 STEP = 8192  # words that a thread trains on per step of Fit
 

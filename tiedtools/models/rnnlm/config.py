@@ -31,46 +31,39 @@ class RnnlmConfig(Checked):
     Raises TiedtoolsError for invalid combinations.
     """
 
-    hidden: int = setting(
-        30, "Hidden units, and dimension of the word vectors.  [default: 30; 100 with `doc_dim`]", Range(1, 10**5)
+    hidden: int = setting(30, Range(1, 10**5))(
+        "Hidden units, and dimension of the word vectors.  [default: 30; 100 with `doc_dim`]"
     )
-    classes: int = setting(100, "Number of word classes.", Range(1, 10**6))
-    old_classes: bool = setting(False, "Form classes by counts instead of square roots of counts; slower.")
-    doc_dim: int = setting(0, "Dimension of the document vector (Rei 2015); 0 disables.", Range(0, 10**5), metavar="D")
-    doc_lr: float = setting(0.1, "Learning rate of the document vector, in training and testing.", Range(0))
-    start_doc: str = setting(
-        "mean",
-        "Gradient of the initial document vector: mean or sum of the gradients in a line, or the first.",
-        choices=START_DOC,
+    classes: int = setting(100, Range(1, 10**6))("Number of word classes.")
+    old_classes: bool = setting(False)("Form classes by counts instead of square roots of counts; slower.")
+    doc_dim: int = setting(0, Range(0, 10**5), metavar="D")("Dimension of the document vector (Rei 2015); 0 disables.")
+    doc_lr: float = setting(0.1, Range(0))("Learning rate of the document vector, in training and testing.")
+    start_doc: str = setting("mean", choices=START_DOC)(
+        "Gradient of the initial document vector: mean or sum of the gradients in a line, or the first."
     )
-    sentences: bool = setting(
-        False,
+    sentences: bool = setting(False, off=True)(
         "Rei's training: independent lines, shuffled each epoch, with BPTT to the start of the line and a learned"
-        " initial state.  [default: only with `doc_dim`]",
-        off=True,
+        " initial state.  [default: only with `doc_dim`]"
     )
-    independent: bool = setting(False, "Reset the hidden state at the end of each line.")
-    learn_start: bool = setting(False, "Learn the initial state of sentences.", hidden=True)
-    bptt: int = setting(
-        0, "BPTT steps back from the first word of a block; 0: one step, from every word.", Range(0, MAX_STEPS)
+    independent: bool = setting(False)("Reset the hidden state at the end of each line.")
+    learn_start: bool = setting(False, hidden=True)("Learn the initial state of sentences.")
+    bptt: int = setting(0, Range(0, MAX_STEPS))(
+        "BPTT steps back from the first word of a block; 0: one step, from every word."
     )
-    bptt_block: int = setting(10, "With `bptt`, number of words per block.", Range(1, MAX_STEPS))
-    defer: bool = setting(False, "Update output weights only at the end of a block or sentence.")
-    beta: float = setting(1e-7, "L2 regularization strength.", Range(0, 1))
-    cutoff: float = setting(15.0, "Clip each hidden-layer error to +- this value; 0 disables.", Range(0))
-    direct: int = setting(
-        0,
-        "Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables.",
-        Range(0, MILLIONS * 10**6),
-        metavar="MILLIONS",
+    bptt_block: int = setting(10, Range(1, MAX_STEPS))("With `bptt`, number of words per block.")
+    defer: bool = setting(False)("Update output weights only at the end of a block or sentence.")
+    beta: float = setting(1e-7, Range(0, 1))("L2 regularization strength.")
+    cutoff: float = setting(15.0, Range(0))("Clip each hidden-layer error to +- this value; 0 disables.")
+    direct: int = setting(0, Range(0, MILLIONS * 10**6), metavar="MILLIONS")(
+        "Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables."
     )
-    direct_order: int = setting(3, "Maximum order of the n-gram features.", Range(1, MAX_ORDER))
-    shuffle: bool = setting(False, "Reorder the sentences in every epoch.", hidden=True)
-    seed: int = setting(1, "Random seed.", SEEDS)
-    threads: int = setting(
-        1, "Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible.", THREADS
+    direct_order: int = setting(3, Range(1, MAX_ORDER))("Maximum order of the n-gram features.")
+    shuffle: bool = setting(False, hidden=True)("Reorder the sentences in every epoch.")
+    seed: int = setting(1, SEEDS)("Random seed.")
+    threads: int = setting(1, THREADS)(
+        "Number of training threads; more than 1 trains asynchronously (Hogwild): faster, not reproducible."
     )
-    dtype: str = setting("float32", "Type of the parameters.", choices=("float32", "float64"), hidden=True)
+    dtype: str = setting("float32", choices=("float32", "float64"), hidden=True)("Type of the parameters.")
 
     def __post_init__(self) -> None:
         if self.sentences:

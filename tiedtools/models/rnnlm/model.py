@@ -17,10 +17,8 @@ from tiedtools.kernels.rnnlm.rnnlmtypes import Rules, Weights, Workspace
 from tiedtools.models.batched import Model
 from tiedtools.models.rnnlm.batches import OnlineLearner, Pieces
 from tiedtools.models.rnnlm.config import START_DOC, RnnlmConfig
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.start import constant
-from tiedtools.network.step import State
+from tiedtools.network.network import State
+from tiedtools.network.params import Buffers, Params, constant
 from tiedtools.network.threads import exclusive, idle
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.vectors import Vectors
@@ -235,9 +233,8 @@ class Rnnlm(Model):
 
     def vectors(self, which: str) -> Vectors:
         """Return the Vectors of the input ("in") or output ("out") embeddings, or of their "sum" or "concat"."""
-        return Vectors.of(
-            self.vocab.words, which, self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
-        )
+        emb_in, word_out = self.params["emb_in"], self.params["word_out"][:, : self.config.hidden]
+        return Vectors.of(self.vocab.words, which, emb_in, word_out)
 
     def save(self, file: BinaryIO) -> None:
         """Write a model file."""
@@ -246,11 +243,8 @@ class Rnnlm(Model):
         modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            type(self),
-            (self.vocab, self.config, dict(self.params.owners()), self.starts),
-            {"progress": self.progress, "settings": self.settings},
-        )
+        arguments = self.vocab, self.config, dict(self.params.owners()), self.starts
+        return type(self), arguments, {"progress": self.progress, "settings": self.settings}
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Rnnlm":

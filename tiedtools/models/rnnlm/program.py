@@ -12,13 +12,13 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.processor import available_cores
+from tiedtools.files.modelfile import load_language_model
 from tiedtools.files.output import refuse_packed
 from tiedtools.kernels.text.floats import format_numbers
-from tiedtools.models.families import load_language_model
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm, check_progress, word_classes
 from tiedtools.runs.files import RunFiles
-from tiedtools.training.divergence import is_sane
+from tiedtools.runs.session import is_sane
 from tiedtools.training.fit import Fit, Hooks
 from tiedtools.vectors import rnnlmformat
 from tiedtools.vectors.rnnlmformat import LABELS, VERSION, Contents

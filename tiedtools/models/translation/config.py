@@ -4,8 +4,16 @@ import dataclasses
 from typing import Any
 
 from tiedtools.base.settings import SIDES, Range, Reading, setting, with_reading
-from tiedtools.network.config import OPTIMIZERS, Computation, Optimization, dropout
-from tiedtools.network.precedence import RATES, Shorthands, check_sessions, chosen
+from tiedtools.network.config import (
+    OPTIMIZERS,
+    RATES,
+    Computation,
+    Optimization,
+    Shorthands,
+    check_sessions,
+    chosen,
+    dropout,
+)
 from tiedtools.training.schedules import Training
 
 VECTORS = "source", *SIDES  # names of the word vectors
@@ -19,23 +27,21 @@ class TranslationConfig(Computation, Optimization):
     recurrence and attention are initially orthogonal, biases 0.
     """
 
-    size: int = setting(128, "Embedding dimension.", Range(1, 10**5))
-    hidden: int = setting(256, "Hidden units of the encoder, in each direction, and of the decoder.", Range(1, 10**5))
-    tie: str = setting(
-        "none",
+    size: int = setting(128, Range(1, 10**5))("Embedding dimension.")
+    hidden: int = setting(256, Range(1, 10**5))("Hidden units of the encoder, in each direction, and of the decoder.")
+    tie: str = setting("none", choices=("none", "decoder", "all"))(
         "Tie the decoder's input and output embeddings, or these and the source embeddings (three-way; the vocabulary"
-        " is then joint) (Press & Wolf 2017).",
-        choices=("none", "decoder", "all"),
+        " is then joint) (Press & Wolf 2017)."
     )
-    init: float | None = setting(
-        None, "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]", Range(0)
+    init: float | None = setting(None, Range(0))(
+        "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]"
     )
     drop_emb: float = dropout("of embeddings.")
     drop_annotation: float = dropout("of the encoder's output.")
     drop_out: float = dropout("of the readout, the input of the softmax.")
-    batch: int = setting(32, "Batch size in sentence pairs.", Range(1, 10**5))
-    max_length: int = setting(
-        100, "Omit training pairs with more than N words or symbols on either side.", Range(1, 10**5), metavar="N"
+    batch: int = setting(32, Range(1, 10**5))("Batch size in sentence pairs.")
+    max_length: int = setting(100, Range(1, 10**5), metavar="N")(
+        "Omit training pairs with more than N words or symbols on either side."
     )
 
 
@@ -47,29 +53,22 @@ DEFAULTS = dict(optimizer="adam", lr=RATES["adam"], decay=2.0, clip=1.0, epochs=
 class BitextReading(Reading):
     """Settings for reading and validating bitexts; vocabulary limits apply to each side."""
 
-    bpe: int | None = setting(
-        None,
-        "Split words by byte-pair encoding, N merges learned from both sides together (subword-nmt).  [default: words]",
-        Range(0, 10**7),
-        metavar="N",
+    bpe: int | None = setting(None, Range(0, 10**7), metavar="N")(
+        "Split words by byte-pair encoding, N merges learned from both sides together (subword-nmt).  [default: words]"
     )
-    min_count: int = setting(
-        1, "Replace words, or symbols of `bpe`, that occur less often than this with `<unk>`.", Range(0)
+    min_count: int = setting(1, Range(0))(
+        "Replace words, or symbols of `bpe`, that occur less often than this with `<unk>`."
     )
-    max_vocab: int | None = setting(
-        None,
+    max_vocab: int | None = setting(None, Range(3), metavar="N")(
         "Keep only the most frequent words or symbols of each side: N at most, including `</s>` and `<unk>`.  [default:"
-        " no limit]",
-        Range(3),
-        metavar="N",
+        " no limit]"
     )
-    target_field: str | None = setting(
-        None, "Field or column of the target, like `field`.  [default: that of the source]", metavar="NAME"
+    target_field: str | None = setting(None, metavar="NAME")(
+        "Field or column of the target, like `field`.  [default: that of the source]"
     )
-    bleu: bool = setting(
-        True,
+    bleu: bool = setting(True)(
         "Validate by BLEU of greedy translations, too, and keep the model with the highest; --no-bleu: that with the"
-        " lowest perplexity.",
+        " lowest perplexity."
     )
 
 

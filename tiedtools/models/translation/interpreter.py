@@ -14,7 +14,7 @@ from tiedtools.models.translation import beam
 from tiedtools.models.translation.bleu import bleu
 from tiedtools.text.bpe import Segmenter
 from tiedtools.text.vocab import END
-from tiedtools.training.pairs import GROUP, Lines, by_length
+from tiedtools.training.batches import GROUP, Lines, by_length
 
 BATCH = 64  # lines decoded together
 LONGEST = 1000  # maximum number of symbols of a line; the model does not read more

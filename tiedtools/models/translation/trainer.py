@@ -15,8 +15,8 @@ from tiedtools.models.translation.model import Translator
 from tiedtools.runs.trainer import BITS, Trainer, refuse_twice
 from tiedtools.text.bitext import Bitext, Pair
 from tiedtools.text.sources import counted
+from tiedtools.training.batches import Pairs, ordered
 from tiedtools.training.fit import Fit
-from tiedtools.training.pairs import Pairs, ordered
 from tiedtools.training.schedules import Training
 
 TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}

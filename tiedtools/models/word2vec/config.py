@@ -36,110 +36,89 @@ class Config(Checked):
     exact        always on with hierarchical softmax and, unless several threads run in lockstep, when a tiny vocabulary
                  or hundreds of negatives make sharing unstable or the window exceeds 64
     precision    with "bfloat16", sums are float32. None: the fast one on this CPU, set when a model is created; see
-                 model.resolved. Always "float32" without L and with `exact`
+                 model.resolved. Always "float32" with `exact`
     init_linear  "uniform": in +-1/sqrt(size)
 
     Raises TiedtoolsError for invalid combinations.
     """
 
-    size: int = setting(100, "Dimension of the vectors.", Range(1, 10**5))
-    window: int = setting(5, "Context window: maximum distance between target and context word.", Range(1, 10**4))
-    sample: float = setting(
-        1e-3, "Subsampling threshold: relative frequency above which words are subsampled; 0 disables.", Range(0)
+    size: int = setting(100, Range(1, 10**5))("Dimension of the vectors.")
+    window: int = setting(5, Range(1, 10**4))("Context window: maximum distance between target and context word.")
+    sample: float = setting(1e-3, Range(0))(
+        "Subsampling threshold: relative frequency above which words are subsampled; 0 disables."
     )
-    hs: bool = setting(
-        False, "1: use hierarchical softmax, in addition to negative samples unless `negative=0`; untied only."
+    hs: bool = setting(False)(
+        "1: use hierarchical softmax, in addition to negative samples unless `negative=0`; untied only."
     )
-    negative: int = setting(5, "Negative samples per target; 0 disables.", Range(0, 10**4))
-    epochs: int = setting(5, "Number of epochs.", Range(1, 10**4))
-    architecture: str = setting(
-        "cbow", {"cbow": "continuous bag of words.", "skipgram": "skip-gram."}, choices=("cbow", "skipgram")
+    negative: int = setting(5, Range(0, 10**4))("Negative samples per target; 0 disables.")
+    epochs: int = setting(5, Range(1, 10**4))("Number of epochs.")
+    architecture: str = setting("cbow", choices=("cbow", "skipgram"))(
+        {"cbow": "continuous bag of words.", "skipgram": "skip-gram."}
     )
-    lr: float | None = setting(
-        None,
-        "Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with `fit_pmi` .2, .035]",
-        Range(0, 10**4, min_open=True),
+    lr: float | None = setting(None, Range(0, 10**4, min_open=True))(
+        "Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with `fit_pmi` .2, .035]"
     )
-    min_alpha: float | None = setting(
-        None,
-        "Final learning rate, reached linearly, as in gensim.  [default: `lr` / 10000, as in word2vec.c]",
-        Range(0, 10**4),
+    min_alpha: float | None = setting(None, Range(0, 10**4))(
+        "Final learning rate, reached linearly, as in gensim.  [default: `lr` / 10000, as in word2vec.c]"
     )
-    ns_exponent: float = setting(
-        0.75,
-        "Draw negative samples in proportion to count ^ N. With 1, skip-gram's optimal scores are symmetric.",
-        Range(-10, 10),
+    ns_exponent: float = setting(0.75, Range(-10, 10))(
+        "Draw negative samples in proportion to count ^ N. With 1, skip-gram's optimal scores are symmetric."
     )
-    fixed_window: bool = setting(False, "Always use the whole window, instead of a random radius up to `window`.")
-    tying: str = setting(
-        "untied",
+    fixed_window: bool = setting(False)("Always use the whole window, instead of a random radius up to `window`.")
+    tying: str = setting("untied", choices=("untied", "tied", "signs", "linear"))(
         {
             "tied": "Use the same vectors as input and output vectors.",
             "signs": "Tie input and output vectors, with some dimensions of the input negated: tied, fixed signs."
             " Implies `fit_pmi`.",
             "linear": "Tie input and output vectors, with a learned linear map L between them: tied+L (Gulordava et al."
             " 2018).",
-        },
-        choices=("untied", "tied", "signs", "linear"),
+        }
     )
-    fit_pmi: bool | None = setting(
-        None,
+    fit_pmi: bool | None = setting(None)(
         "Let scores approximate pointwise mutual information: the defaults of `shift`, `cbow_grad`, and `lr` become"
-        " -log(`negative`), exact, and .2 (CBOW) or .035 (skip-gram).  [default: only with `tying=signs`]",
+        " -log(`negative`), exact, and .2 (CBOW) or .035 (skip-gram).  [default: only with `tying=signs`]"
     )
-    shift: float | None = setting(
-        None,
+    shift: float | None = setting(None, Range(-100, 100))(
         "Constant added to all scores of negative sampling. With -log(`negative`), scores approximate pointwise mutual"
-        " information itself.  [default: 0; with `fit_pmi` -log(`negative`)]",
-        Range(-100, 100),
+        " information itself.  [default: 0; with `fit_pmi` -log(`negative`)]"
     )
-    cbow_grad: str | None = setting(
-        None,
+    cbow_grad: str | None = setting(None, choices=("ctool", "exact"))(
         "CBOW: give each context word the full gradient of the mean (ctool, as in word2vec.c), or the gradient divided"
-        " by the number of context words (exact).  [default: ctool; with `fit_pmi` exact]",
-        choices=("ctool", "exact"),
+        " by the number of context words (exact).  [default: ctool; with `fit_pmi` exact]"
     )
-    cbow_sum: bool = setting(False, "CBOW: sum the context vectors instead of averaging them, as in Gulordava et al.")
-    negated: float = setting(0.25, "Fraction of the dimensions that `tying=signs` negates.", Range(0, 1))
-    lr_linear: float | None = setting(
-        None, "Learning rate of L, as a fraction of `lr`.  [default: .005 for CBOW, .001 for skip-gram]", Range(0)
+    cbow_sum: bool = setting(False)("CBOW: sum the context vectors instead of averaging them, as in Gulordava et al.")
+    negated: float = setting(0.25, Range(0, 1))("Fraction of the dimensions that `tying=signs` negates.")
+    lr_linear: float | None = setting(None, Range(0))(
+        "Learning rate of L, as a fraction of `lr`.  [default: .005 for CBOW, .001 for skip-gram]"
     )
-    init_linear: str = setting("identity", "Initialization of L.", choices=("identity", "orthogonal", "uniform"))
-    init_range: float = setting(
-        0.05,
-        "Initialize input vectors uniformly between minus and plus this value (word2vec.c: .5 / size).",
-        Range(0, min_open=True),
+    init_linear: str = setting("identity", choices=("identity", "orthogonal", "uniform"))("Initialization of L.")
+    init_range: float = setting(0.05, Range(0, min_open=True))(
+        "Initialize input vectors uniformly between minus and plus this value (word2vec.c: .5 / size)."
     )
-    skip_input: bool | None = setting(None, "Never predict a word from itself, or allow it.  [default: never if tied]")
-    exact: bool = setting(False, "Draw separate negatives per target, as in word2vec.c; slower.")
-    shared_negatives: tuple | None = setting(  # type: ignore[type-arg]  # values are checked by it
-        None,
+    skip_input: bool | None = setting(None)("Never predict a word from itself, or allow it.  [default: never if tied]")
+    exact: bool = setting(False)("Draw separate negatives per target, as in word2vec.c; slower.")
+    shared_negatives: tuple | None = setting(None, metavar="RUNS CENTERS NEGATIVES")(  # type: ignore[type-arg]  # values are checked by it
         "Batch shape: RUNS runs of CENTERS consecutive center words; the words of a run share NEGATIVES negative"
-        " samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]",
-        metavar="RUNS CENTERS NEGATIVES",
+        " samples. The last two are multiples of 4.  [default: depends on the model; see docs/methods.md]"
     )
-    deterministic: bool = setting(
-        False, "Make results byte-identical from run to run with the same number of threads; slower."
+    deterministic: bool = setting(False)(
+        "Make results byte-identical from run to run with the same number of threads; slower."
     )
-    precision: str | None = setting(
-        None,
-        "Precision of products with L; accumulation is float32.  [default: bfloat16 on AMD CPUs since Zen 4 and Intel"
-        " Xeon since Sapphire Rapids]",
-        choices=(None, "float32", "bfloat16"),
+    precision: str | None = setting(None, choices=(None, "float32", "bfloat16"))(
+        "Precision of matrix products; sums and vectors are float32.  [default: bfloat16 on AMD CPUs since Zen 4 and,"
+        " with a learned L, on Intel Xeon since Sapphire Rapids]"
     )
-    subwords: str | None = setting(
-        None,
+    subwords: str | None = setting(None, choices=(None, "ngrams"))(
         "ngrams: a word's vector is the mean of a vector of its own and of those of its character n-grams, as in"
-        " fastText; unknown words have vectors, too.  [default: a vector per word]",
-        choices=(None, "ngrams"),
+        " fastText; unknown words have vectors, too.  [default: a vector per word]"
     )
-    min_n: int = setting(3, "With `subwords`, minimum length of n-grams of `<word>`, in characters.", Range(1, 100))
-    max_n: int = setting(6, "With `subwords`, maximum length of n-grams; 0: no n-grams.", Range(0, 100))
-    buckets: int = setting(
-        2_000_000, "With `subwords`, number of buckets that n-grams are hashed to; 0: no n-grams.", Range(0, 2**31 - 1)
+    min_n: int = setting(3, Range(1, 100))("With `subwords`, minimum length of n-grams of `<word>`, in characters.")
+    max_n: int = setting(6, Range(0, 100))("With `subwords`, maximum length of n-grams; 0: no n-grams.")
+    buckets: int = setting(2_000_000, Range(0, 2**31 - 1))(
+        "With `subwords`, number of buckets that n-grams are hashed to; 0: no n-grams."
     )
-    seed: int = setting(1, "Random seed.", SEEDS)
-    threads: int = setting(1, "Number of training threads.  [default: all cores]", THREADS)
+    seed: int = setting(1, SEEDS)("Random seed.")
+    threads: int = setting(1, THREADS)("Number of training threads.  [default: all cores]")
 
     dtype = "float32"  # of all parameters
 
@@ -158,7 +137,7 @@ class Config(Checked):
                 object.__setattr__(self, name, value)
         if self.hs:
             object.__setattr__(self, "exact", True)
-        if self.precision in (None, "bfloat16") and (self.exact or self.tying != "linear"):
+        if self.exact:
             object.__setattr__(self, "precision", "float32")
         super().__post_init__()
 
@@ -209,24 +188,17 @@ class Config(Checked):
 class Resampling(Checked):
     """Settings of several training runs, whose spread shows how far the vectors of one can be trusted."""
 
-    runs: int | None = setting(
-        None,
+    runs: int | None = setting(None, Range(1, 10**4), metavar="N")(
         "Train N models and write the vectors of all to `output`, a file of runs, for commands that then print"
-        " intervals; see docs/uncertainty.md. Each has one thread if N is not below `threads`.",
-        Range(1, 10**4),
-        metavar="N",
+        " intervals; see docs/uncertainty.md. Each has one thread if N is not below `threads`."
     )
-    resample: str = setting(
-        "documents",
+    resample: str = setting("documents", choices=("documents", "shuffle", "none"))(
         "With `runs`, text of each run: as many documents, drawn with replacement (bootstrap), each document once in"
-        " random order, or the text as it is, so that only seeds differ (Antoniak and Mimno 2018).",
-        choices=("documents", "shuffle", "none"),
+        " random order, or the text as it is, so that only seeds differ (Antoniak and Mimno 2018)."
     )
-    document: str | None = setting(
-        None,
+    document: str | None = setting(None, choices=(None, "line", "paragraph", "record", "file"))(
         "With `runs`, unit of resampling; empty lines separate paragraphs, and `field` reads records."
-        "  [default: record with `field`, file if there are several texts, otherwise line]",
-        choices=(None, "line", "paragraph", "record", "file"),
+        "  [default: record with `field`, file if there are several texts, otherwise line]"
     )
 
 
@@ -243,11 +215,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 class Shorthand(Checked):
     """A setting that stands for several others."""
 
-    preset: str | None = setting(
-        None,
+    preset: str | None = setting(None, choices=(None, *PRESETS))(
         "fasttext: fastText's model and defaults, as those of `fasttext skipgram`: `subwords`, sampling, and rates."
-        " Options given explicitly override them.",
-        choices=(None, *PRESETS),
+        " Options given explicitly override them."
     )
 
 

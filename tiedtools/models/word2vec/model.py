@@ -13,7 +13,7 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.files import modelfile
 from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import aligned, imagining
-from tiedtools.kernels.base.features import FAST_BFLOAT16
+from tiedtools.kernels.base.features import FAST_BFLOAT16, FAST_DOTS
 from tiedtools.models.word2vec import pieces, tables, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.run import Run
@@ -42,7 +42,7 @@ def require_vectors(config: Config, which: str) -> None:
 
 def resolved(config: Config) -> Config:
     """Return the configuration with None replaced by the precision that is fast on this CPU."""
-    fast = "bfloat16" if FAST_BFLOAT16 else "float32"
+    fast = "bfloat16" if (FAST_BFLOAT16 if config.tying == "linear" else FAST_DOTS) else "float32"
     return config if config.precision else dataclasses.replace(config, precision=fast)
 
 

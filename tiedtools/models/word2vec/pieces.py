@@ -13,15 +13,15 @@ import numpy as np
 from tiedtools.kernels.base.arrays import aligned, lines
 from tiedtools.kernels.base.barrier import wait_for_all
 from tiedtools.kernels.base.scalar import mix
-from tiedtools.kernels.word2vec import composed, store, w2vtiles
+from tiedtools.kernels.word2vec import composed, store, windows
 from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.tables import noise_probabilities
 from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
 
 SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
-# Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move a
-# row 1 - 1/e of the way to its optimum (exchange.SATURATION). In CBOW, neighbors get the same gradient, and their changes
-# add up. (Whether CBOW, whether tied): occurrences.
+# Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move
+# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). In CBOW, neighbors get the same gradient, and their
+# changes add up. (Whether CBOW, whether tied): occurrences.
 SATURATION = {(True, False): 0.3, (True, True): 0.3, (False, False): 1.0, (False, True): 0.3}
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
@@ -143,7 +143,7 @@ class Pieces(Workspace):
             inner[: n + 1] = outer[: n + 1]
         words, tokens = common.words[thread], self.inner.text.tokens[:n]
         drawn = self.drawn[: common.draws(n)]
-        w2vtiles.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
+        windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
         inputs = composed.number(words, 0, self.numbers, tokens)
         known = composed.number(words, inputs, self.numbers, drawn)
         composed.forget(self.numbers, words[:known])

@@ -20,10 +20,9 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.progress import Listener
-from tiedtools.runs.session import Session
+from tiedtools.runs.session import LARGEST, Session, beyond, is_sane, loss_limit
 from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
-from tiedtools.training.divergence import LARGEST, beyond, is_sane, loss_limit
 
 CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
 LOWEST_LR = 1e-4  # as a fraction of alpha

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.kernels.base.arrays import aligned, lines
+from tiedtools.kernels.base.features import FAST_DOTS
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.base.tiles import ROWS
 from tiedtools.kernels.word2vec import w2v, w2vtiles
@@ -13,6 +14,7 @@ from tiedtools.kernels.word2vec.w2vtypes import (
     InStep,
     Linear,
     Matrices,
+    Pairs,
     Rules,
     SharedSpace,
     Stores,
@@ -157,6 +159,26 @@ def store(matrix: np.ndarray, threads: int, most: int, frozen: np.ndarray = NONE
     return matrix, (slots, pending, changed, lines((threads, 8), np.int64)), frozen
 
 
+def banded(rows: int, span: int, step: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Return (a matrix [rows, span], its cells), where each row starts only `step` cells after the one above."""
+    cells = lines(rows * step + span - step, dtype)
+    return np.lib.stride_tricks.as_strided(cells, (rows, span), (step * cells.itemsize, cells.itemsize)), cells
+
+
+def packed(vectors: Any, batch: int, negatives: int, span: int, step: int) -> Pairs:
+    """Return arrays for packed copies of `vectors`, the first fields of a SharedSpace, and of its scores."""
+    _, mapped, _, _, around, _, drawn, _ = vectors
+    both = [
+        aligned(*shape, np.uint32)
+        for rows, P in (X.shape for X in (mapped, drawn, around))
+        for shape in ((rows, P // 2), (rows // 2, P))
+    ]
+    far, far_down = (lines(shape, np.uint32) for shape in ((batch, negatives // 2), (batch // 2, negatives)))
+    near_down, _ = banded(batch // 2, span, step, np.uint32)
+    near = banded(batch, span // 2, step // 2, np.uint32)
+    return Pairs._make([*both, far, far.reshape(-1), far_down, *near, near_down])
+
+
 class SharedNegatives(Workspace):
     """Workspace of w2vtiles.train, with negatives shared by the centers of a run."""
 
@@ -173,20 +195,28 @@ class SharedNegatives(Workspace):
         self.targets = None
         if config.cbow:
             self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
-        sizes = (batch, span), (batch, span), (batch, negatives), (batch, negatives), batch
+        sizes = (batch, negatives), (batch, negatives), batch
         words = batch, batch, strips * span, strips * negatives, strips * negatives
         self.linear = None
+        half = config.precision == "bfloat16"
         if common.linear:
             (proj, local_proj), P = common.linear, hidden.shape[1]
             steps = aligned(P, P) if common.racing > 1 else local_proj[thread]
-            half = config.precision == "bfloat16"
             shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
             bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
             self.linear = Linear(proj, local_proj, steps, None if half else aligned(P, P), bf16)
         self.common, self.thread = common, thread
         floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
-        self.space = SharedSpace._make([*vectors, *floats, *ids, lines(strips, np.int64)])
+        bands = [lines((rows // ROWS, 2), np.int32) for rows in (batch, strips * span)]
+        all_half = half and (FAST_DOTS or config.tying != "linear")  # matrix units are faster only with L
+        # With one strip, rows may overlap outside the band of the windows.
+        step = span - length + ROWS if strips == 1 else span
+        views, cells = zip(*(banded(batch, span, step) for _ in range(2)))
+        pairs = packed(vectors, batch, negatives, span, step) if all_half else Pairs(*[None] * 12)
+        self.space = SharedSpace._make(
+            [*vectors, *views, *cells, *bands, *floats, *ids, lines(strips, np.int64), pairs]
+        )
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         common = self.common

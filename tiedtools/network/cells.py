@@ -1,4 +1,16 @@
-"""The LSTM cell."""
+"""Recurrent cells: layers with a state that is passed from step to step and from window to window.
+
+    cell = Cell(params, name, m, n, start, masks)
+    y, state = cell.forward(x, state, step)        x [T, B, m], y [T, B, n]
+    dx = cell.backward(dy)                         adds to the gradients of the cell's parameters
+    state = cell.start(B)                          initial state: a tuple of arrays, axis 1 of length B
+    cell.parts, cell.gates                         number of these arrays; number of gates that may have their own masks
+
+start  a start.Start        masks  (Masks of the state, Masks of x), each may be None
+
+The gradient stops at the first state of the window (truncated BPTT). To add a cell, add a class, and its name to CELLS
+in config.py.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +19,11 @@ import numpy as np
 
 from tiedtools.kernels.base.elementwise import apply_mask
 from tiedtools.kernels.base.tiles import VECTOR, WIDE
-from tiedtools.kernels.cells import lstm, recurrence
+from tiedtools.kernels.cells import recurrence
+from tiedtools.kernels.cells.activations import GruStates, LstmStates, RhnStates
 from tiedtools.kernels.cells.recurrence import Backward, Forward, Gradients, Masked, Weights
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.start import Start
-from tiedtools.network.step import State, Step
+from tiedtools.network.network import State, Step
+from tiedtools.network.params import Buffers, Params, Start
 
 
 def even(n: int) -> int:
@@ -21,19 +32,20 @@ def even(n: int) -> int:
 
 
 class LSTM:
-    """An LSTM cell, which computes h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/cells/lstm.py for the equations.
+    """An LSTM cell, which computes h_t, c_t from x_t, h_{t-1}, c_{t-1}; see kernels/cells/activations.py.
 
     Parameters: name.W_x  [m, 4n]        name.W_h  [n, 4n]        name.b  [4n], gates in the order i, f, g, o
 
-    Base class of the other cells, each with another `kernel`: its GATES is the number of gates in the weights, its
-    COLUMNS the number of blocks of n columns that it stores for each micro-step in G, the first field of `states`.
+    Base class of the other cells, each with other `states`.
 
+    blocks       number of gates in the weights
+    columns      number of blocks of n columns that are stored for each micro-step in G, the first of the states
     forget_gate  index of the gate with start.forget added to its biases        depth  micro-steps in a step
     """
 
     gates, parts, forget_gate, depth = 4, 2, 1, 1
-    kernel: Any = lstm
-    states: Any = lstm.LstmStates
+    blocks, columns = 4, 4
+    states: Any = LstmStates
 
     def __init__(
         self, params: Params, name: str, m: int, n: int, start: Start, masks: tuple[Any, Any] = (None, None),
@@ -54,13 +66,13 @@ class LSTM:
         """Declare the parameters of x, of the state, and the biases; returns their names."""
 
         def biases(rng: np.random.Generator, b: np.ndarray) -> None:
-            drawn = np.zeros(self.kernel.GATES * n)
+            drawn = np.zeros(self.blocks * n)
             start.biases(rng, drawn)
             drawn[self.forget_gate * n :][:n] += start.forget
             b[:] = drawn
 
         names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
-        starts, size = (start.weights, start.weights, biases), self.kernel.GATES * n
+        starts, size = (start.weights, start.weights, biases), self.blocks * n
         for part, shape, fill in zip(names, ((m, size), (n, size), (size,)), starts):
             params.add(part, shape, fill)
         return names
@@ -89,7 +101,7 @@ class LSTM:
     def forward(self, x: np.ndarray, state: Sequence[np.ndarray], step: Step) -> tuple[np.ndarray, State]:
         """Forward pass: x [T, B, m], state [1, B, n] each -> h [T, B, n], new state."""
         (T, B, _), m, n, depth, buffer, threads = x.shape, self.m, self.n, self.depth, self.buffers, self.team.threads
-        gates, columns, half, training = self.kernel.GATES, self.kernel.COLUMNS, self.params.half, step.training
+        gates, columns, half, training = self.blocks, self.columns, self.params.half, step.training
         G, parts = buffer("G", depth * T * B, columns * n + 2 * self.lanes), self.states._fields[1:]
         states = self.states(G, *(buffer(part, depth * (T + 1) * B, n) for part in parts))
         for array, part in zip(states[1:], state):
@@ -119,7 +131,7 @@ class LSTM:
         """Backward pass: dh [T, B, n] -> dx [T, B, m]."""
         (T, B, _), m, n, buffer, dense, threads = dh.shape, self.m, self.n, self.buffers, self.dense, self.team.threads
         states, masked, weights = self.saved
-        gates, columns, half = self.kernel.GATES, self.kernel.COLUMNS, self.params.half
+        gates, columns, half = self.blocks, self.columns, self.params.half
         dx = buffer("dx", T, B, m)
         (dW_x, add_x), (dW_h, add_h), (db, add_b) = map(self.params.gradient, self.names)
         separate = bool(self.drop_weights) and add_h  # the mask must not apply to the gradient already in dW_h
@@ -146,3 +158,41 @@ class LSTM:
             if separate:
                 dW_h += dropped
         return dx
+
+
+class GRU(LSTM):
+    """A GRU cell, which computes h_t from x_t and h_{t-1}; see kernels/cells/activations.py.
+
+    Parameters: name.W_x  [m, 3n] and name.b  [3n], gates in the order c, r, u        name.W_h  [n, 3n], order r, u, c
+    """
+
+    gates, parts, states, blocks = 3, 1, GruStates, 3
+    forget_gate = 2  # the update gate acts as the forget gate
+
+
+class RHN(LSTM):
+    """A recurrent highway cell of `depth` micro-steps: h_t from x_t and h_{t-1}; see kernels/cells/activations.py.
+
+    Parameters: name.W_x  [m, 2n]        name.R  [depth, n, 2n]        name.b  [depth, 2n], transform gates last
+
+    transform  initial bias of the transform gates
+
+    As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
+    """
+
+    gates, parts, states, blocks, columns = 1, 1, RhnStates, 2, 2
+
+    def __init__(self, *args: Any, depth: int, transform: float, **options: Any) -> None:
+        self.depth, self.transform = depth, transform
+        super().__init__(*args, **options)
+
+    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
+        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
+            start.biases(rng, b)
+            b[:, n:] = self.transform
+
+        names = tuple(f"{name}.{part}" for part in ("W_x", "R", "b"))
+        params.add(names[0], (m, 2 * n), start.weights)
+        params.add(names[1], (self.depth, n, 2 * n), start.weights)
+        params.add(names[2], (self.depth, 2 * n), biases)
+        return names

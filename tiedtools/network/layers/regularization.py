@@ -1,14 +1,14 @@
-"""Dropout layers and masks, with inverted scaling."""
+"""Dropout layers and masks, with inverted scaling, and layers that add activation regularization to the gradient."""
 
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from tiedtools.kernels.base.elementwise import apply_mask, draw_mask, draw_word_mask
-from tiedtools.network.buffers import Buffers
-from tiedtools.network.params import Params
-from tiedtools.network.step import Step
+from tiedtools.kernels.base.elementwise import add_changes, apply_mask, draw_mask, draw_word_mask
+from tiedtools.kernels.output.descent import add
+from tiedtools.network.network import Step
+from tiedtools.network.params import Buffers, Params
 
 
 class Dropout:
@@ -108,3 +108,34 @@ class WeightDrop:
         """Apply the mask of `forward` to the gradient dW of the matrix, in place."""
         if self.mask is not None:
             self.team.over(self.mask.size, apply_mask, dW[:, None], dW[:, None], self.mask)
+
+
+class Activity:
+    """Identity layer that adds weight * mean(x^2) to the objective (AR, Merity et al. 2018), for x [T, B, n].
+
+    The term is on the scale of the mean nats, for which Step.scale is 1 / (T B). With the sum over time, both the nats
+    and the term are T times as large. Reported nats do not include it.
+    """
+
+    def __init__(self, params: Params, n: int, weight: float) -> None:
+        self.team, self.n, self.weight = params.team, n, weight
+
+    def forward(self, x: np.ndarray, step: Step) -> np.ndarray:
+        self.x, self.scale = x, step.scale
+        return x
+
+    def backward(self, dy: np.ndarray) -> np.ndarray:
+        """Add the gradient to dy, in place."""
+        self.team(add, dy.reshape(-1), self.x.reshape(-1), 2 * self.weight * self.scale / self.n)
+        return dy
+
+
+class TemporalActivity(Activity):
+    """Identity layer that adds weight * mean((x_{t+1} - x_t)^2) to the objective (TAR); 0 if T = 1."""
+
+    def backward(self, dy: np.ndarray) -> np.ndarray:
+        T = len(dy)
+        if T > 1:
+            factor = 2 * self.weight * self.scale / self.n * T / (T - 1)
+            self.team(add_changes, dy.reshape(T, -1), self.x.reshape(T, -1), factor)
+        return dy
