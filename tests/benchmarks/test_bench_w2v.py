@@ -123,7 +123,7 @@ def test_needs_by_hand(monkeypatch):
 
 
 def test_documented_needs():
-    page = (ROOT / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "internals.md").read_text()
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied|tied, fixed signs|tied\+L) \| (\d+, .*) \|$", page, re.M)
     assert len(rows) == 8
     for kind, tying, told in rows:
