@@ -186,7 +186,7 @@ def lstm(**options):
     run includes compilation.
 
     The limit is the speed of a machine that computes only the required matrix products, at the best rate measured on
-    this machine: cache-resident tiles or NumPy's float32 matrices, whichever is faster (docs/performance.md). A second
+    this machine: cache-resident tiles or NumPy's float32 matrices, whichever is faster (docs/internals.md). A second
     table breaks down a training step.
     """
     train("lm", **options)
@@ -279,7 +279,7 @@ def rnnlm(text, variants, words, vocabulary, threads, runs, against, as_json, **
     rnnlm, with the first number of threads.
 
     The limit is the time per word that floating-point operations or memory traffic need at the peak rates measured on
-    this machine, whichever is longer (docs/performance.md).
+    this machine, whichever is longer (docs/internals.md).
     """
     from benchmarks import rnnlm
     from benchmarks.machine import warn_if_busy
@@ -317,7 +317,7 @@ def w2v(text, words, threads, runs, variants, against, whole, as_json, min_count
     CBOW and .025 for skip-gram.
 
     The limit is the time per center word that floating-point operations or memory traffic need at the peak rates
-    measured on this machine, whichever is longer (docs/performance.md).
+    measured on this machine, whichever is longer (docs/internals.md).
     """
     from benchmarks import w2v
     from benchmarks.machine import warn_if_busy

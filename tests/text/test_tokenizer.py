@@ -108,7 +108,9 @@ def test_the_number_of_processes_makes_no_difference(monkeypatch):
     assert once.count("\n") == 120 and once == lines_of(text, "sentences,lower", 3)
 
 
-def test_a_process_that_is_killed(monkeypatch):
+def test_a_process_that_is_killed(tmp_path, monkeypatch):
+    (tmp_path / "regex.py").write_text("raise SystemExit('a file of the current folder was run')")
+    monkeypatch.chdir(tmp_path)
     process = Process(Tokenization())
     assert process("It's") == "It's"
     process.process.kill()

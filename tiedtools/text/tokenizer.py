@@ -1,7 +1,6 @@
 """Split raw text into words at the word boundaries of UAX #29, in one process or in several."""
 
 import functools
-import os
 import pickle
 import re
 import subprocess
@@ -167,11 +166,15 @@ class Process:
         self.unsegmented = False
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
         self.process: Any = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import serve; serve()", str(rules)],
+            # With the module path of this process: not with the current folder, which may hold files of others.
+            [
+                sys.executable,
+                "-c",
+                f"import sys; sys.path = {sys.path}; from {__name__} import serve; serve()",
+                str(rules),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # PYTHONSAFEPATH: import no module from the current folder, which may hold files of others.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"},
             start_new_session=True,
         )
 
