@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks import probe
 from benchmarks.machine import Peaks, touched
+from tiedtools.kernels.base.features import FAST_DOTS
 from tiedtools.kernels.word2vec import sampling
 from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY
 from tiedtools.models.word2vec.tables import subsampling_thresholds
@@ -21,7 +22,8 @@ def needs(config, context, half=2):
         a score, its terms in du and do           3 m for each output row scored with a center:
             tiles: each + c (skip-gram), each + 1 (CBOW); --exact: (1 + K) c (skip-gram), 1 + K (CBOW)
         CBOW's mean and its gradient              2 m c
-        learned L: u, dh, gradient of L           (2 + 1 / PROJ_EVERY) m^2, bfloat16: divided by `half`; --exact: 3 m^2
+        learned L: u, dh, gradient of L           (2 + 1 / PROJ_EVERY) m^2; --exact: 3 m^2
+        bfloat16                                  divided by `half`, on CPUs with matrix units only those with L
 
     Bytes: rows not used by the previous center, each read and written once at 4 m bytes:
 
@@ -40,9 +42,10 @@ def needs(config, context, half=2):
     else:
         _, run, each = layout(config)
         scores, negatives, of_L = each + targets, each / run, 2 + 1 / PROJ_EVERY[config.cbow]
-        of_L /= half if config.precision == "bfloat16" else 1
-    pairs = 3 * m * scores + (2 * m * context if config.cbow else 0) + (of_L * m * m if linear else 0)
-    return 2 * pairs, 2 * 4 * m * (rows + negatives)
+    pairs, with_L = 3 * m * scores + (2 * m * context if config.cbow else 0), of_L * m * m if linear else 0
+    if config.precision == "bfloat16":
+        pairs, with_L = pairs / (half if FAST_DOTS or not linear else 1), with_L / half
+    return 2 * (pairs + with_L), 2 * 4 * m * (rows + negatives)
 
 
 def kept_fraction(vocab, sample):

@@ -103,13 +103,15 @@ def test_word2vec_c_is_timed_by_its_progress(bench, quick, text, tmp_path, last,
 def test_needs_by_hand(monkeypatch):
     monkeypatch.setattr(w2vlimits, "layout", lambda config: (1, 32, 16))
     monkeypatch.setattr(w2vlimits, "PROJ_EVERY", (8, 4))
-    config = lambda **options: Config(size=10, negative=5, **options)
+    config = lambda **options: Config(**dict(size=10, negative=5, precision="float32") | options)
     # 16 negatives, 3 context words; 3 products of size 10 with each; 2 rows and half a negative, read and written.
     assert w2vlimits.needs(config(architecture="skipgram"), 3) == (2 * 3 * 10 * 19, 2 * 40 * 2.5)
     # 16 negatives and the target; the mean of 3 and its gradient.
     assert w2vlimits.needs(config(), 3) == (2 * (3 * 10 * 17 + 2 * 10 * 3), 2 * 40 * 2.5)
     # One matrix; L of tied+L forward and backward, and its gradient in every fourth batch (skip-gram: every eighth).
     assert w2vlimits.needs(config(tying="signs"), 3) == (2 * (3 * 10 * 17 + 60), 2 * 40 * 1.5)
+    monkeypatch.setattr(w2vlimits, "FAST_DOTS", False)  # then only L's are in bfloat16, if there is an L
+    assert w2vlimits.needs(config(precision="bfloat16"), 3)[0] == 3 * 10 * 17 + 2 * 10 * 3
     for precision, part in ("float32", 1), ("bfloat16", 0.5):
         linear = config(tying="linear", precision=precision)
         assert w2vlimits.needs(linear, 3) == (2 * (3 * 10 * 17 + 60 + 225 * part), 2 * 40 * 1.5)
@@ -122,7 +124,8 @@ def test_needs_by_hand(monkeypatch):
     assert w2vlimits.needs(config(exact=True, tying="linear"), 3) == (2 * (180 + 60 + 300), 2 * 40 * (4 + 5))
 
 
-def test_documented_needs():
+def test_documented_needs(monkeypatch):
+    monkeypatch.setattr(w2vlimits, "FAST_DOTS", False)
     page = (ROOT / "docs" / "internals.md").read_text()
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied|tied, fixed signs|tied\+L) \| (\d+, .*) \|$", page, re.M)
     assert len(rows) == 8

@@ -53,14 +53,14 @@ def drawn_radius(config, stream):
     return config.window if config.fixed_window else config.window - drawn
 
 
-def combined(rows, config):
-    """Return h: the mean or sum of the inputs' rows."""
-    return rows.sum(0) if config.cbow_sum else rows.mean(0)
+def combined(rows, config, sizes):
+    """Return h: the mean or sum of the inputs' rows; in a mean, their sizes are weights."""
+    return rows.sum(0) if config.cbow_sum else np.average(rows, 0, sizes)
 
 
-def share(inputs, config):
-    """Return the factor of dh in the update of each input; see `cbow_grad` and `cbow_sum`."""
-    return 1 / len(inputs) if config.cbow_grad == "exact" and not config.cbow_sum else 1
+def share(sizes, config):
+    """Return the factor of dh in the update of each input, of these sizes; see `cbow_grad` and `cbow_sum`."""
+    return 1 / sum(sizes) if config.cbow_grad == "exact" and not config.cbow_sum else 1
 
 
 def draw_negative(noise, stream):
@@ -69,13 +69,14 @@ def draw_negative(noise, stream):
     return word if (bits & 0xFFFFFFFF) < noise[word][0] else int(noise[word][1])
 
 
-def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed):
+def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch, lr, lr_proj, seed, sizes=None):
     """Train in place; returns (loss in nats, predictions). See kernels/word2vec/w2v.py.
 
     text: tokens, begins, ends from sampling.subsample. It is split into the smallest number k of batches of at most
     `batch` positions, each of every k-th position. All windows of a batch are drawn first, then the negatives, target
-    by target.
+    by target. sizes: of the words, in means of CBOW; None: 1.
     """
+    sizes = np.ones(len(emb_in)) if sizes is None else sizes
     stream, fixed = Stream(seed), signs(emb_in.shape[1], config)
     nats, predictions = 0.0, 0
     tokens = text[0]
@@ -92,7 +93,7 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
                 targets.append([word] if config.cbow else context)
         if not inputs:
             continue
-        h = np.array([combined(emb_in[words], config) for words in inputs])
+        h = np.array([combined(emb_in[words], config, sizes[words]) for words in inputs])
         u = h @ proj if proj.size else h * fixed
         du = np.zeros_like(u)
         for b in range(len(inputs)):
@@ -127,17 +128,18 @@ def word2vec(emb_in, emb_out, proj, text, noise, tree, first_node, config, batch
             proj += lr_proj / lr * (h.T @ du)
         for b, words in enumerate(inputs):
             for word in words:
-                emb_in[word] += share(words, config) * dh[b]
+                emb_in[word] += share(sizes[words], config) * dh[b]
     return nats, predictions
 
 
-def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1):
+def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_proj, seed, racing=1, sizes=None):
     """Train in place with one thread; returns (nats of each batch, predictions). See kernels/word2vec/w2vtiles.py.
 
     layout: (strips, run, negatives per run). racing: number of Hogwild threads to act as one of. Windows and negatives
     use separate random streams. All of a batch uses the parameters from before the batch; each center word is processed
-    separately, where the kernel multiplies matrices.
+    separately, where the kernel multiplies matrices. sizes: as for `word2vec`.
     """
+    sizes = np.ones(len(emb_in)) if sizes is None else sizes
     strips, run, each = layout
     tokens = text[0]
     radii, draws, fixed = Stream(seed), Stream(mix(seed)), signs(emb_in.shape[1], config)
@@ -160,7 +162,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 examples = [(w, 1, 1.0) for w in targets]
                 examples += [(w, 0, config.negative * others(w) / each) for w in negatives if w not in barred]
 
-                h = combined(old_in[inputs], config)
+                h = combined(old_in[inputs], config, sizes[inputs])
                 u = h @ old_proj if proj.size else h * fixed
                 du = np.zeros_like(u)
                 for row, label, weight in examples:
@@ -173,7 +175,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 if proj.size:
                     dh, dL = du @ old_proj.T, dL + np.outer(h, du)
                 for w in inputs:
-                    emb_in[w] += share(inputs, config) * dh
+                    emb_in[w] += share(sizes[inputs], config) * dh
                 predictions += len(targets)
         if (k + 1) % every == seed % every:
             steps += every * lr_proj / lr * dL

@@ -155,7 +155,7 @@ def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tm
         name = "standard input" if "-" in command else vectors
         told = (
             f"tiedtools: {name}: has no composed word vectors; give a model of fastText with n-grams, or one trained"
-            " with `lstm --subwords`, or another"
+            " with `w2v --subwords` or `lstm --subwords`, or another"
         )
         assert (result.exit_code, result.stderr) == (1, f"{told} --oov\n")
     refused(lambda: tt.evaluate_similarity(Vectors.read(vectors), pairs, oov="compose"), "Vectors do not compose")

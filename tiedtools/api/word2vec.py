@@ -10,7 +10,7 @@ from tiedtools.api.estimator import Callback, Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
-from tiedtools.models.word2vec.config import Config, Resampling, configure, written
+from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, configure, written
 from tiedtools.runs.progress import Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tiedtools.api.runs import Runs
 
 
-@documented(Config, Reading, threads=None)
+@documented(Shorthand, Config, Reading, threads=None)
 class Word2Vec(Estimator):
     """word2vec with untied or tied embeddings.
 

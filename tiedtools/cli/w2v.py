@@ -10,10 +10,11 @@ from tiedtools.cli.options import ZERO_ONE, Finite, choice, explicit, flag, inte
 from tiedtools.cli.report import Report
 from tiedtools.cli.shared import RUN_FILES, TEXT_OPTIONS, debug_option, read_vocab_option, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
-from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling
+from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling, Shorthand
 
 # Options without effect: condition -> names of parameters
 OF_L = "lr_linear", "init_linear"
+OF_NGRAMS = "min_n", "max_n", "buckets"
 OF_CBOW = "cbow_grad", "cbow_sum"
 SEVERAL = "runs", "resample", "document"
 OF_RUN = "init_from", "grow", "freeze", *SEVERAL  # settings of a training, not of the model
@@ -24,7 +25,8 @@ LAYOUT = {
         *TEXT_OPTIONS, read_vocab_option, "save_vocab",
         text_option("valid", "Held-out text; its loss is reported after each epoch."),
     ],
-    "Model": ["size window architecture negative hs"],
+    "Model": ["preset size window architecture negative hs"],
+    "Subwords": ["subwords min_n max_n buckets"],
     "Weight tying": ["tying negated lr_linear init_linear skip_input"],
     "Training": [
         "epochs lr min_alpha sample ns_exponent fixed_window fit_pmi shift init_range cbow_grad cbow_sum exact"
@@ -65,7 +67,7 @@ CHANGED = dict(
 
 @click.command("w2v", cls=SectionedCommand, short_help="Train word vectors: CBOW or skip-gram.")
 @texts_argument
-@sections(LAYOUT, Config, Reading, Continuation, Resampling, **CHANGED)
+@sections(LAYOUT, Config, Shorthand, Reading, Continuation, Resampling, **CHANGED)
 @click.pass_context
 def command(ctx: click.Context, **options: Any) -> None:
     """Train word vectors on TEXT: CBOW or skip-gram, with separate or tied input and output vectors.
@@ -106,6 +108,7 @@ def command(ctx: click.Context, **options: Any) -> None:
         "with --cbow 0": OF_CBOW if not config.cbow else (),
         "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
         "with --negative 0": OF_SAMPLING if not config.negative else (),
+        "without --subwords": OF_NGRAMS if not config.subwords else (),
         "without --runs": SEVERAL[1:] if "runs" not in several else (),
         "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),

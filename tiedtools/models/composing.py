@@ -25,7 +25,7 @@ def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]],
 
     vectors  these Vectors, if they have been read: those of a fastText model compose words themselves
     """
-    if vectors is None and is_fasttext(path):
+    if vectors is None and (is_fasttext(path) or has_ngrams(path)):
         vectors = Vectors.read(path)
     if vectors is not None and vectors.composes:
         return vectors.compose
@@ -33,9 +33,17 @@ def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]],
     if model_file is None or modelfile.is_rnnlm(model_file):
         return None
     config = modelfile.read(model_file, {"header"})[0]["config"]
-    if not config.get("subwords") or which != "in" and config.get("reuse") == "plain":
+    if config.get("subwords") in (None, "ngrams") or which != "in" and config.get("reuse") == "plain":
         return None
     return functools.partial(compose, load_model(model_file), which=which, name=path)
+
+
+def has_ngrams(path: str) -> bool:
+    """Return whether a file is a model of `w2v --subwords ngrams`."""
+    model = find_model(path)
+    if not model or modelfile.is_rnnlm(model[0]):
+        return False
+    return bool(modelfile.read(model[0], {"header"})[0]["config"].get("subwords") == "ngrams")
 
 
 def needed(path: str) -> Callable[[list[str]], Vectors]:
@@ -44,7 +52,7 @@ def needed(path: str) -> Callable[[list[str]], Vectors]:
         return function
     raise TiedtoolsError(
         f"{shown(path)}: has no composed word vectors; give a model of fastText with n-grams, or one trained with"
-        " `lstm --subwords`, or another `oov`"
+        " `w2v --subwords` or `lstm --subwords`, or another `oov`"
     )
 
 

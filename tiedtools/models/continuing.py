@@ -14,12 +14,16 @@ SPLIT = "tokenize", "phrases"  # settings of the text that continued training ke
 
 
 class Source(NamedTuple):
-    """What to continue from: path, Vocab with counts (0 if unknown), parameters by name, settings of training."""
+    """What to continue from: path, Vocab with counts (0 if unknown), parameters by name, settings of training.
+
+    rows  function that returns the rows of buckets of n-grams, float32 [n, m], or None
+    """
 
     path: str
     vocab: Vocab
     arrays: dict[str, np.ndarray]
     settings: dict[str, Any]
+    rows: Any = None
 
 
 def require_same(source: Source, config: Any, names: list[str], remedy: str = "") -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.kernels.text import fasttext as kernels
+from tiedtools.vectors.ngrams import Computed, average
 from tiedtools.vectors.norms import blocks, unit
 from tiedtools.vectors.quantized import Quantized
 from tiedtools.vectors.rows import Matrix, Rows, not_finite
@@ -58,7 +59,7 @@ class Dense:
         return np.ascontiguousarray(self.raw[rows]).view("<f4")
 
 
-class FastText:
+class FastText(Computed):
     """The vectors of a model's words as an array (V, E), float32, whose rows are computed when they are indexed.
 
     words   the words, a sequence of str; words.rows maps each to its row
@@ -68,7 +69,7 @@ class FastText:
     Raises TiedtoolsError if the file is damaged.
     """
 
-    ndim, dtype, strict = 2, np.dtype(np.float32), True
+    strict = True
 
     def __init__(self, path: str, errors: str = "strict") -> None:
         self.path, self.errors = path, errors
@@ -109,7 +110,8 @@ class FastText:
         self.inputs = self.matrix(at + 8 * pairs)
         rows = V + (h.bucket if h.pruned < 0 else pairs)
         check(self.inputs.shape[0] == rows, f"a matrix of {self.inputs.shape[0]} rows, not {rows}")
-        end = self.matrix(self.inputs.end, isinstance(self.inputs, Quantized)).end
+        self.outputs = self.matrix(self.inputs.end, isinstance(self.inputs, Quantized))
+        end = self.outputs.end
         check(end == data.size, f"{data.size - end:,} bytes follow its end")
 
     def matrix(self, at: int, may_be_quantized: bool = True) -> Dense | Quantized:
@@ -120,42 +122,19 @@ class FastText:
             return Quantized.parse(self.data, at + 1, self.header.dim)
         return Dense(self.data, at + 1, self.header.dim, self.descriptor)
 
-    @property
-    def size(self) -> int:
-        return self.shape[0] * self.shape[1]
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: Any) -> Matrix:
-        """Return the vectors of a row, a slice of rows, or an integer array of rows of any shape, float32 (..., E)."""
-        if isinstance(key, slice):
-            ids, inverse = np.arange(*key.indices(len(self))), None
-        else:
-            ids = np.asarray(key, np.int64)
-            if ((ids < -len(self)) | (ids >= len(self))).any():
-                raise IndexError(f"no row {key} among {len(self)}")
-            ids, inverse = np.unique(np.where(ids < 0, ids + len(self), ids), return_inverse=True)
-            inverse = inverse.reshape(np.shape(key))
+    def computed(self, ids: Matrix) -> Matrix:
         starts, stops = self.starts[ids], self.starts[ids + 1] - kernels.TAIL
         if len(ids) > 1 and self.maxn * int((stops - starts).sum()) > ROOM:  # long words
-            vectors = np.concatenate([self[half] for half in np.array_split(ids, 2)])
-        else:
-            vectors = self.vectors(*self.subwords(ids, self.data, starts, stops))
+            return np.concatenate([self.computed(half) for half in np.array_split(ids, 2)])
+        vectors = self.vectors(*self.subwords(ids, self.data, starts, stops))
         if self.strict and not (finite := np.isfinite(vectors).all(1)).all():
             row = ids[finite.argmin()]
             problem, remedy = not_finite(self.words[row])
             raise TiedtoolsError(f"{self.path}: row {row + 1}: {problem}; {remedy}")
-        return vectors if inverse is None else vectors[inverse]
+        return vectors
 
     def word(self, row: int) -> bytes:
         return self.data[self.starts[row] : self.starts[row + 1] - kernels.TAIL].tobytes()
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
-        matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
-        for start, rows in blocks(self):
-            matrix[start : start + len(rows)] = rows
-        return matrix
 
     def subwords(self, ids: Matrix, text: Matrix, starts: Matrix, stops: Matrix) -> tuple[Matrix, Matrix]:
         """Return (rows, ends) of the words text[starts[n]:stops[n]]; see `subwords` of the kernels."""
@@ -196,7 +175,7 @@ class FastText:
         return [word for word, has in zip(words, composed) if has], self.vectors(rows, ends)[composed]
 
     @property
-    def has_ngrams(self) -> bool:
+    def has_ngrams(self) -> bool:  # type: ignore[override]
         """Whether vectors of unknown words can be composed."""
         return self.maxn > 0 and self.header.pruned != 0
 
@@ -298,12 +277,3 @@ def check(right: Any, problem: str) -> None:
 
 def encoded(word: str) -> bytes:
     return word.encode("utf-8", "surrogatepass")
-
-
-def average(data: Matrix, rows: Matrix, ends: Matrix) -> Matrix:
-    """Average rows of a float32 matrix, given as its bytes: float32 (len(ends), E); see `average` of the kernels."""
-    out = np.empty((len(ends), data.shape[1] // 4), np.float32)
-    row = np.empty(out.shape[1], np.float32)
-    data.flags.writeable = False  # so that the kernel is compiled for one type of arrays
-    kernels.average(out, row, row.view(np.uint8), data, rows, ends)
-    return out

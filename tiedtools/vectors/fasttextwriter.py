@@ -8,13 +8,14 @@ import numpy as np
 
 from tiedtools.kernels.text.nearest import CENTROIDS
 from tiedtools.vectors.fasttext import HEADER, Dense, FastText, Header
+from tiedtools.vectors.ngrams import Buckets, Composed
 from tiedtools.vectors.quantized import Quantized, quantize
 
 BLOCK = 1 << 20
 
 
 def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = False) -> None:
-    """Write vectors as a model without n-grams; those of a fastText model, if it is not pruned, keep their n-grams.
+    """Write vectors as a model without n-grams; those of a model with n-grams, if it is not pruned, keep them.
 
     quantized  quantize them, which takes a tenth of the space at 300 dimensions
     """
@@ -24,6 +25,9 @@ def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = F
         settings = matrix.header._replace(version=12, maxn=matrix.maxn)._asdict()
         if matrix.supervised:
             settings |= {"model": Header().model, "word_ngrams": 1}
+    elif isinstance(matrix, Composed):
+        inputs = Buckets(matrix)
+        settings = inputs.settings
     if quantized:
         inputs = quantize(inputs)
     write_model(file, words, inputs, counts, **settings)

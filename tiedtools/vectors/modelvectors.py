@@ -68,6 +68,19 @@ def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[st
     return header["config"], words, arrays
 
 
+def composed(path: str, config: dict[str, Any], words: list[str], matrix: Matrix) -> Any:
+    """Return the vectors of the words as means of rows of a matrix. Raises TiedtoolsError if it does not fit."""
+    from tiedtools.vectors.ngrams import Composed, Ngrams  # imports Numba
+
+    try:
+        ngrams = Ngrams(words, *(int(config[name]) for name in ("min_n", "max_n", "buckets")))
+        if matrix.shape != (len(ngrams), config["size"]) or matrix.dtype != np.float32:
+            raise ValueError(f"a matrix of {matrix.shape} for {len(ngrams)} rows")
+    except (KeyError, TypeError, ValueError) as error:
+        raise TiedtoolsError(f"{path}: corrupt model file: {error}; get an undamaged copy") from None
+    return Composed(words, np.ascontiguousarray(matrix), ngrams, matrix.shape[1])
+
+
 def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
     """Read words and vectors from a model file; `which`: see find_model; "sum" adds input and output vectors.
 
@@ -85,6 +98,11 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
     if odd := [name for name in MATRICES[:4] if name in arrays and arrays[name].ndim != 2]:
         raise TiedtoolsError(f"{path}: corrupt model file: {odd[0]} is not a matrix; get an undamaged copy")
     V, emb_in = len(words), arrays.get("emb_in", np.zeros((0, 0)))
+    if config.get("subwords") == "ngrams":
+        vectors = composed(path, config, words, emb_in)
+        if which == "in" or which == "out" and "emb_out" not in arrays:
+            return words, vectors
+        emb_in = np.asarray(vectors)
     emb_out = emb_in
     if "word_out" in arrays:
         emb_out = arrays["word_out"][:, : emb_in.shape[1]]  # without the weights of rnnlm's document vector

@@ -17,6 +17,7 @@ from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.run import Run, chunk_bounds
 from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 
@@ -30,7 +31,7 @@ def trained(report=None, epochs=3, **options):
 
 def topic_contrast(model):
     """Return the mean cosine within topics minus the mean between topics."""
-    rows = model.emb_in[1:] / np.linalg.norm(model.emb_in[1:], axis=1, keepdims=True)
+    rows = unit(np.asarray(model.vectors("in"))[1:])
     same = np.kron(np.eye(TOPICS), np.ones((WORDS, WORDS))) > 0
     cosines = rows @ rows.T
     return cosines[same].mean() - cosines[~same].mean()

@@ -49,7 +49,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
     lr         learning rate of rows;  lr_proj: of L, applied to the summed gradient of a batch. With lr 0, the loss is
                computed and nothing is changed
     """
-    emb_in, emb_out, proj, frozen_in, frozen_out = matrices
+    emb_in, emb_out, proj, frozen_in, frozen_out, sizes = matrices
     hidden, mapped, grad, back, inputs, targets, rows = space
     tokens, begins, ends = text
     paths, codes, path_starts, first_node = tree
@@ -94,7 +94,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             for i in range(2, inputs[b, 0] + 1):
                 for d in range(size):
                     hidden[b, d] += emb_in[inputs[b, i], d]
-            share = hidden.dtype.type(1 / inputs[b, 0] if mean else 1)
+            total = weighted(hidden[b], emb_in, inputs[b], sizes)
+            share = hidden.dtype.type(1 / total if mean else 1)
             for d in range(size):
                 hidden[b, d] *= share
         negate(hidden[:filled], negated)
@@ -183,7 +184,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
             combine_transposed(proj, hidden_t, grad, 1, full, size, EVERYTHING, True, nothing)
         negate(back[:filled], negated)
         for b in range(filled):
-            share = hidden.dtype.type(1 / inputs[b, 0] if divide else 1)
+            share = hidden.dtype.type(1 / total_size(inputs[b], sizes) if divide else 1)
             for i in range(1, inputs[b, 0] + 1):
                 if frozen_in.size and frozen_in[inputs[b, i]]:
                     continue
@@ -191,6 +192,35 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     emb_in[inputs[b, i], d] += share * back[b, d]
     totals[0] += nats - math.log(chance)
     totals[1] += predictions
+
+
+@jit
+def size_of(sizes, word):
+    """Return the weight of a word in a mean."""
+    return 1 if sizes is None else sizes[word]
+
+
+@jit
+def total_size(inputs, sizes):
+    """Return the sum of the weights of the words inputs[1:], inputs[0] of them."""
+    if sizes is None:
+        return inputs[0]
+    total = sizes[inputs[1]]
+    for i in range(2, inputs[0] + 1):
+        total += sizes[inputs[i]]
+    return total
+
+
+@jit
+def weighted(h, emb_in, inputs, sizes):
+    """Replace h, the sum of the inputs' rows, by their weighted sum if they have sizes; returns the sum of weights."""
+    if sizes is not None:
+        for d in range(h.size):
+            h[d] = 0
+        for i in range(1, inputs[0] + 1):
+            for d in range(h.size):
+                h[d] += sizes[inputs[i]] * emb_in[inputs[i], d]
+    return total_size(inputs, sizes)
 
 
 @jit

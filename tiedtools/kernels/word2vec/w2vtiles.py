@@ -32,7 +32,7 @@ from tiedtools.kernels.base.scalar import exp32, log1p32, mix
 from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
 from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
 from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
-from tiedtools.kernels.word2vec.windows import draw, exclude, windows
+from tiedtools.kernels.word2vec.windows import draw, exclude, level, windows
 
 # Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
 PROJ_EVERY = 8, 4
@@ -85,7 +85,7 @@ def train(
         for k in range(negatives.size):
             negatives[k] = upcoming[k]
         draws = draw(upcoming, noise, draws)
-        counter, more = windows(s, text, n, rules, counter)
+        counter, more = windows(s, text, n, rules, stores.sizes, counter)
         batches += 1
         if more:
             # Gather the rows, and compute hidden: the band of weights times the rows around for CBOW.
@@ -160,6 +160,7 @@ def train(
                     for b in range(batch):
                         for d in range(size):
                             back[b, d] *= counts[b]
+                level(s, window, stores.sizes)
                 pack_down(p.u_down, back)
                 combine_transposed(s.d_around, near_t, back_down, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)

@@ -42,6 +42,7 @@ class Matrices(NamedTuple):
     proj: Any  # [P, P], a learned L of tied+L; otherwise [0, 0]
     frozen_in: Any  # uint8 [V]: rows of emb_in that are never changed; [0]: none
     frozen_out: Any
+    sizes: Any = None  # CBOW: float32 [V], weights of the words in a mean: how many rows each is a mean of; None: 1
 
 
 class ExactSpace(NamedTuple):
@@ -62,6 +63,7 @@ class Stores(NamedTuple):
     emb_in: Any
     emb_out: Any
     tied: bool
+    sizes: Any = None  # as in Matrices
 
 
 class Linear(NamedTuple):

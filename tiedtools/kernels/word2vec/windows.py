@@ -6,9 +6,11 @@ not be pushed in one direction a hundred times.
 
 import numpy as np
 
+from tiedtools.kernels.base.bfloat16 import pack_scores
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, mix
 from tiedtools.kernels.base.tiles import ROWS
+from tiedtools.kernels.word2vec.w2v import size_of
 
 REPEATS = 4
 
@@ -25,10 +27,10 @@ def draw(words, noise, counter):
 
 
 @jit
-def windows(s, text, n, rules, counter):
+def windows(s, text, n, rules, sizes, counter):
     """Choose the center words of a batch and their context windows; returns (new random counter, whether any are left).
 
-    Rows without context words have weights 0; rows beyond the text also have word 0.
+    Rows without context words have weights 0; rows beyond the text also have word 0. Only CBOW has sizes.
     """
     near, band, band_t, cursor = s.near, s.band, s.band_t, s.cursor
     tokens, begins, ends = text
@@ -62,8 +64,8 @@ def windows(s, text, n, rules, counter):
                 low, high = max(begins[p], p - radius), min(ends[p], p + radius + 1)
                 for q in range(low, high):
                     if q != p and not (skip_input and tokens[q] == word):
-                        near[b, q - start + window] = 1
-                        count += 1
+                        near[b, q - start + window] = size_of(sizes, tokens[q])
+                        count += size_of(sizes, tokens[q])
                 if cbow and mean and count:
                     for q in range(low, high):
                         near[b, q - start + window] /= count
@@ -98,6 +100,18 @@ def even(band):
 def extend(band, tile, first, stop):
     """Let the nonzero terms of a tile include those from `first` up to `stop`."""
     band[tile, 0], band[tile, 1] = min(band[tile, 0], first), max(band[tile, 1], stop)
+
+
+@jit
+def level(s, window, sizes):
+    """Divide the weights of words in means by their sizes, if any: each row of each word gets the same gradient."""
+    if sizes is not None:
+        strips = s.cursor.size
+        run, span = s.near.shape[0] // strips, s.near.shape[1]
+        for b in range(s.near.shape[0]):
+            for j in range(b % run, b % run + 2 * window + 1):
+                s.near[b, j] /= sizes[s.neighbors[b // run * span + j]]
+        pack_scores(s.pairs.near_cells, s.pairs.near_down, s.near, s.near_cells, run, span - run + ROWS, 1)
 
 
 @jit

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.processor import available_cores
-from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, Reading, setting, with_reading
+from tiedtools.base.settings import (
+    SEEDS,
+    THREADS,
+    Checked,
+    Mistake,
+    Range,
+    Reading,
+    checked,
+    one_of,
+    setting,
+    with_reading,
+)
 
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
@@ -97,6 +108,15 @@ class Config(Checked):
         "Precision of matrix products; sums and vectors are float32.  [default: bfloat16 on AMD CPUs since Zen 4 and,"
         " with a learned L, on Intel Xeon since Sapphire Rapids]"
     )
+    subwords: str | None = setting(None, choices=(None, "ngrams"))(
+        "ngrams: a word's vector is the mean of a vector of its own and of those of its character n-grams, as in"
+        " fastText; unknown words have vectors, too.  [default: a vector per word]"
+    )
+    min_n: int = setting(3, Range(1, 100))("With `subwords`, minimum length of n-grams of `<word>`, in characters.")
+    max_n: int = setting(6, Range(0, 100))("With `subwords`, maximum length of n-grams; 0: no n-grams.")
+    buckets: int = setting(2_000_000, Range(0, 2**31 - 1))(
+        "With `subwords`, number of buckets that n-grams are hashed to; 0: no n-grams."
+    )
     seed: int = setting(1, SEEDS)("Random seed.")
     threads: int = setting(1, THREADS)("Number of training threads.  [default: all cores]")
 
@@ -151,6 +171,14 @@ class Config(Checked):
             shape and (shape[1] % ROWS or shape[2] % ROWS),
         )
         yield (
+            f"`min_n={self.min_n}` is above `max_n={self.max_n}`; lower it, or set `max_n=0` for no n-grams",
+            self.subwords and self.max_n and self.min_n > self.max_n,
+        )
+        yield (
+            "`subwords` composes vectors of words, which hierarchical softmax has no output vectors of; use `negative`",
+            self.hs and self.subwords,
+        )
+        yield (
             "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`",
             self.deterministic and self.exact and self.threads > 1,
         )
@@ -174,6 +202,25 @@ class Resampling(Checked):
     )
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    # Bojanowski et al. 2017, and the defaults of fastText 0.9.2; `init_range` is 1 / size.
+    "fasttext": dict(
+        subwords="ngrams", architecture="skipgram", lr=0.05, size=100, window=5, epochs=5, min_count=5, negative=5,
+        ns_exponent=0.5, sample=1e-4, min_n=3, max_n=6, buckets=2_000_000,
+    )
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Shorthand(Checked):
+    """A setting that stands for several others."""
+
+    preset: str | None = setting(None, choices=(None, *PRESETS))(
+        "fasttext: fastText's model and defaults, as those of `fasttext skipgram`: `subwords`, sampling, and rates."
+        " Options given explicitly override them."
+    )
+
+
 def is_between(least: float, n: int, most: float) -> bool:
     """Return whether n is an integer from `least` to `most`."""
     return isinstance(n, int) and least <= n <= most
@@ -181,8 +228,15 @@ def is_between(least: float, n: int, most: float) -> bool:
 
 def configure(**options: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
-    threads = options.get("threads")
-    return with_reading({**options, "threads": available_cores() if threads is None else threads}, Config, Reading)
+    threads, preset = options.get("threads"), options.get("preset")
+    options["threads"] = available_cores() if threads is None else threads
+    if preset is not None:
+        one_of("preset", preset, PRESETS)
+        options = PRESETS[preset] | options
+        size = checked("size", options["size"], int, Range(1))
+        options.setdefault("init_range", 1 / size)
+    config, _, reading = with_reading(options, Config, Shorthand, Reading)
+    return [config, reading]
 
 
 def written(config: Config) -> str:

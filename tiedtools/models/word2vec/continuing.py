@@ -12,15 +12,18 @@ from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.counts import settings
+from tiedtools.vectors.fasttext import Dense, FastText
+from tiedtools.vectors.ngrams import Ngrams
 from tiedtools.vectors.vectors import Vectors
 
+NEGATIVE_SAMPLING = 2  # fastText's number
 # Settings of a model that continued training keeps.
 KEPT = "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad".split()
-KEPT += ["cbow_sum", "negated", "skip_input"]
+KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buckets"]
 
 
 def read_source(path: str) -> Source:
-    """Read a model of word2vec with all its parameters, or any file of word vectors as input vectors.
+    """Read a model of word2vec or fastText with all its parameters, or any file of word vectors as input vectors.
 
     Raises TiedtoolsError for unreadable files, checkpoints, and models with hierarchical softmax.
     """
@@ -28,13 +31,38 @@ def read_source(path: str) -> Source:
         model = Word2Vec.load(path)
         if model.config.hs:
             raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
-        return Source(path, model.vocab, model.arrays, {name: getattr(model.config, name) for name in KEPT})
+        arrays, rows = dict(model.arrays), None
+        if model.ngrams:
+            every = arrays["emb_in"]
+            arrays["emb_in"], rows = every[: len(model.vocab)], lambda buckets: every[model.ngrams.find(buckets)]
+        return Source(path, model.vocab, arrays, {name: getattr(model.config, name) for name in KEPT}, rows)
     vectors = Vectors.read(path, skip_bad=None)
+    if isinstance(vectors.matrix, FastText):
+        return read_fasttext(path, vectors.matrix)
     rows = [row for row in sorted(vectors.index.values()) if vectors.words[row] != END]
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)
     vocab = Vocab(words, np.zeros(len(words), np.int64))
     return Source(path, vocab, dict(emb_in=np.concatenate([end, vectors.matrix[rows]])), dict(size=vectors.dim))
+
+
+def read_fasttext(path: str, model: FastText) -> Source:
+    """Return a model of fastText as a Source. Raises TiedtoolsError unless it has all parameters of word vectors."""
+    h = model.header
+    if model.supervised or h.pruned >= 0 or not (isinstance(model.inputs, Dense) and isinstance(model.outputs, Dense)):
+        raise TiedtoolsError(f"{path}: a classifier, or a pruned or quantized model, cannot be continued; give another")
+    if h.loss != NEGATIVE_SAMPLING:
+        raise TiedtoolsError(f"{path}: only models with negative sampling can be continued; give another")
+    order = sorted(range(h.nwords), key=lambda row: model.words[row] != END)  # `</s>` first
+    words, counts = [model.words[row] for row in order], model.counts()[order]
+    arrays = dict(emb_in=model.inputs[: h.nwords][order], emb_out=model.outputs[:][order])
+    if words[0] != END:
+        words, counts = [END, *words], np.append(0, counts)
+        arrays = {name: np.vstack([np.zeros_like(array[:1]), array]) for name, array in arrays.items()}
+    used = dict(size=h.dim, architecture="cbow" if h.model == 1 else "skipgram", tying="untied", window=h.ws)
+    used |= dict(negative=h.neg, sample=h.t, ns_exponent=0.5, subwords="ngrams", buckets=h.bucket)
+    used |= dict(max_n=model.maxn, min_n=max(h.minn, 1) if model.maxn else 3)
+    return Source(path, Vocab(words, counts), arrays, used, lambda buckets: model.inputs[h.nwords + buckets])
 
 
 def settings_of_source(path: str) -> dict[str, Any]:
@@ -48,7 +76,9 @@ def settings_of_source(path: str) -> dict[str, Any]:
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:
     """Raise Contradiction if a training with this configuration cannot continue from the source."""
-    require_same(source, config, ["size"])
+    require_same(source, config, ["size", "subwords", "min_n", "max_n", "buckets"])
+    if config.subwords and not source.rows:
+        raise Contradiction(f"`init_from={source.path}` has no n-grams to continue from; omit `subwords`")
     require_same(source, config, ["tying"], f", or continue from its input vectors, {source.path}:in")
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
@@ -63,15 +93,21 @@ def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> N
 
     Without output vectors in the source, those of its words are 0, as at the start of every training.
     """
-    rows = rows_of(source.vocab, model.vocab)
+    rows = known = rows_of(source.vocab, model.vocab)
     for name, array in source.arrays.items():
         if name != "proj":
             model.arrays[name][rows] = array
         elif model.proj.size:
             model.proj[:] = array
-    frozen = np.zeros(len(model.vocab), np.uint8)
-    frozen[rows if continuation.freeze == "old" else slice(None)] = 1
+    if model.ngrams:
+        buckets = Ngrams(source.vocab.words, *model.ngrams.settings).occurring
+        ngrams = model.ngrams.find(buckets)
+        model.emb_in[ngrams], known = source.rows(buckets), np.append(rows, ngrams)
+    frozen = np.zeros(len(model.emb_in), np.uint8)
+    frozen[known if continuation.freeze == "old" else slice(None)] = 1
     sides = {"in": "i", "out": "o", "old": "io", None: ""}[continuation.freeze]
     frozen_in, frozen_out = (frozen if side in sides else frozen[:0] for side in "io")
+    if not model.tied:
+        frozen_out = frozen_out[: len(model.emb_out)]
     model.frozen = frozen_in, frozen_out
     model.continued = identity(source.path.rpartition(":")[0] or source.path, continuation)

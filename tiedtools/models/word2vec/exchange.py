@@ -46,7 +46,11 @@ def shared_matrices(model: Word2Vec, thresholds: np.ndarray, lr_factor: float, n
     config, counts, V = model.config, model.vocab.counts, len(model.vocab)
     sampled = thresholds / 0xFFFFFFFF  # fraction of the occurrences that subsampling leaves
     rates = counts / counts.sum() * sampled * lr_factor / SATURATION[config.cbow, model.tied]
-    matrices = [SharedMatrix(emb_in, rates, now)]
+    matrices = [SharedMatrix(emb_in[:V], rates, now)]
+    if model.ngrams:
+        owners = np.repeat(np.arange(V), np.diff(model.ngrams.starts))
+        rates_of_rows = np.bincount(model.ngrams.rows, rates[owners], len(emb_in))
+        matrices.append(SharedMatrix(emb_in[V:], rates_of_rows[V:], now))
     if not model.tied and config.negative:
         matrices.append(SharedMatrix(emb_out[:V], rates, now))
     if config.hs:

@@ -14,13 +14,15 @@ from tiedtools.files import modelfile
 from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import aligned, imagining
 from tiedtools.kernels.base.features import FAST_BFLOAT16, FAST_DOTS
-from tiedtools.models.word2vec import tables, workspaces
+from tiedtools.models.word2vec import pieces, tables, workspaces
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.run import Run
 from tiedtools.runs.progress import Listener
 from tiedtools.runs.trainer import refuse_twice
 from tiedtools.text.encoding import EncodedText
 from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.fasttextwriter import write_model
+from tiedtools.vectors.ngrams import Buckets, Composed, Ngrams
 from tiedtools.vectors.vectors import Vectors
 
 INIT_ROWS = 4096  # rows initialized at a time
@@ -44,6 +46,17 @@ def resolved(config: Config) -> Config:
     return config if config.precision else dataclasses.replace(config, precision=fast)
 
 
+def ngrams_of(vocab: Vocab, config: Config) -> Ngrams | None:
+    """Return the n-grams of a vocabulary, which keeps the last; None without `subwords`."""
+    if not config.subwords:
+        return None
+    settings = config.min_n, config.max_n, config.buckets
+    if vocab.subwords is None or vocab.subwords.settings != settings:
+        vocab.subwords = Ngrams(vocab.words, *settings)
+    ngrams: Ngrams = vocab.subwords
+    return ngrams
+
+
 class Word2Vec(modelfile.Stored):
     """Parameters of a word2vec model over a Vocab of V words, with m = config.size.
 
@@ -51,6 +64,8 @@ class Word2Vec(modelfile.Stored):
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise V rows of words if there is negative
              sampling, then V - 1 rows of inner nodes of the Huffman tree if there is hierarchical softmax
     proj     float32 [m, m], L of tied+L, between h and the output rows; [0, 0] in other models
+    ngrams   the rows of words and their n-grams, an Ngrams, with `subwords`; else None. Then emb_in, and emb_out if it
+             is tied, have a row per word and per bucket of n-grams that occurs
 
     Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
     """
@@ -59,13 +74,15 @@ class Word2Vec(modelfile.Stored):
     KERNELS = 35
     frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
     continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
+    sizes = None  # see w2vtypes.Matrices
 
     def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
         config = resolved(config)
         self.vocab, self.config = vocab, config
         V, m = len(vocab), config.size
-        emb_in = aligned(V, m)
+        self.ngrams = ngrams_of(vocab, config)
+        emb_in = aligned(len(self.ngrams or vocab), m)
         self.first_node = V if config.negative else 0
         emb_out = emb_in if self.tied else aligned(self.first_node + (V - 1 if config.hs else 0), m)
         proj = aligned(emb_in.shape[1], m) if config.tying == "linear" else np.zeros((0, 0), np.float32)
@@ -94,7 +111,7 @@ class Word2Vec(modelfile.Stored):
     def memory(cls, vocab: Vocab, config: Config) -> int:
         """Return the bytes needed for a model and its training."""
         with imagining() as sizes:
-            workspaces.workspaces(cls(vocab, config, drawn=False), longest=0, path=0)
+            pieces.threads_of(cls(vocab, config, drawn=False), longest=0, path=0)
         return sum(sizes) + tables.memory(len(vocab), config)
 
     def initial_proj(self, rng: np.random.Generator) -> np.ndarray:
@@ -130,10 +147,19 @@ class Word2Vec(modelfile.Stored):
         Raises Contradiction for vectors that the model does not have, or that repeat or cancel its dimensions.
         """
         require_vectors(self.config, which)
-        if which == "in":
-            return Vectors(self.vocab.words, self.emb_in)
-        mapped = self.emb_in if which == "out" or self.linear is None else self.emb_in @ self.linear
-        return Vectors.of(self.vocab.words, which, mapped, self.emb_out[: len(self.vocab)])
+        emb_in: Any = self.emb_in if self.ngrams is None else self.composed
+        if which == "in" or which == "out" and self.tied:
+            return Vectors(self.vocab.words, emb_in)
+        emb_in = np.asarray(emb_in)
+        mapped = emb_in if which == "out" or self.linear is None else emb_in @ self.linear
+        return Vectors.of(self.vocab.words, which, mapped, emb_in if self.tied else self.emb_out[: len(self.vocab)])
+
+    @property
+    def composed(self) -> Composed | None:
+        """The input vectors of words as an array, if they are composed from rows of n-grams; else None."""
+        if not self.ngrams:
+            return None
+        return Composed(self.vocab.words, self.padded[0], self.ngrams, self.config.size)
 
     @property
     def linear(self) -> np.ndarray | None:
@@ -158,6 +184,20 @@ class Word2Vec(modelfile.Stored):
         if self.linear is not None:
             arrays["proj"] = self.linear  # fixed signs, too: for readers of vectors
         modelfile.save(file, self.kind, dataclasses.asdict(self.config), self.vocab.words, arrays, self.settings)
+
+    def save_fasttext(self, file: BinaryIO) -> None:
+        """Write a model of fastText: all rows of words and n-grams, zeros for other buckets, and output vectors.
+
+        Output vectors of a tied model are those that give the same scores, with L or signs in them.
+        """
+        c, vectors = self.config, self.composed
+        assert vectors is not None  # only models with `subwords` are written
+        outputs: Any = self.emb_out[: len(self.vocab)]
+        if self.tied:
+            outputs = vectors if self.linear is None else np.asarray(vectors) @ self.linear.T
+        settings = dict(ws=c.window, epoch=c.epochs, neg=c.negative, model=1 if c.cbow else 2, t=c.sample)
+        inputs = Buckets(vectors)
+        write_model(file, self.vocab.words, inputs, self.vocab.counts, outputs, **settings, **inputs.settings)
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Word2Vec":

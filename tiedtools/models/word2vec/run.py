@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,8 @@ from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import sampling, w2v
+from tiedtools.models.word2vec.pieces import piece_length, threads_of
 from tiedtools.models.word2vec.tables import huffman_tree, noise_table, subsampling_thresholds
-from tiedtools.models.word2vec.workspaces import OwnNegatives, workspaces
 from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
@@ -46,7 +47,7 @@ class Run(Session):
     ) -> None:  # fmt: skip
         super().__init__(model)
         config, self.text = model.config, text
-        self.cuts = chunk_bounds(text)
+        self.cuts = chunk_bounds(text, piece_length(model))
         # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
         self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
@@ -66,8 +67,8 @@ class Run(Session):
             if resume:
                 self.load(self.checkpoint)
         self.longest_path = int(np.diff(self.tree[2]).max()) if config.hs else 0
-        self.workspaces = workspaces(model, int(np.diff(self.cuts).max()), self.longest_path)
-        self.valid = valid and HeldOut(self, valid, chunk_bounds(valid))
+        self.workspaces = threads_of(model, int(np.diff(self.cuts).max()), self.longest_path)
+        self.valid = valid and HeldOut(self, valid, chunk_bounds(valid, piece_length(model, scoring=True)))
 
     def options(self) -> dict[str, Any]:
         """Return the options that must match for the run to resume.
@@ -288,10 +289,11 @@ class Run(Session):
             array[:] = arrays[name]
 
 
-def chunk_bounds(text: EncodedText) -> np.ndarray:
-    """Return bounds of pieces of about CHUNK IDs, cut after a line end if one is near; int64 [pieces + 1]."""
-    cuts = np.arange(0, text.size, CHUNK)
-    near = np.empty(CHUNK // 10, np.int32)
+def chunk_bounds(text: EncodedText, longest: float = math.inf) -> np.ndarray:
+    """Return bounds of pieces of about CHUNK IDs, or `longest`, cut after a line end if near; int64 [pieces + 1]."""
+    length = int(min(CHUNK, longest))
+    cuts = np.arange(0, text.size, length)
+    near = np.empty(length // 10, np.int32)
     for i in range(1, cuts.size):
         ends = np.flatnonzero(text.read(cuts[i], near) == 0)
         if ends.size:
@@ -310,8 +312,7 @@ class HeldOut:
 
     def __init__(self, run: Run, text: EncodedText, cuts: np.ndarray) -> None:
         self.run, self.text, self.cuts = run, text, cuts
-        config, longest = run.model.config, int(np.diff(cuts).max())
-        self.workspaces = [OwnNegatives(config, longest, run.longest_path) for _ in range(config.threads)]
+        self.workspaces = threads_of(run.model, int(np.diff(cuts).max()), run.longest_path, scoring=True)
 
     def loss(self) -> float | None:
         """Return the mean loss in nats per prediction; None without predictions."""

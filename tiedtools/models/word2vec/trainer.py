@@ -9,7 +9,7 @@ from tiedtools.base.settings import Continuation
 from tiedtools.files.output import STDOUT
 from tiedtools.models.continuing import log_start
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.models.word2vec.config import Config, Resampling, written
 from tiedtools.models.word2vec.continuing import check, read_source, start_from
 from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
@@ -63,6 +63,12 @@ class Word2VecTrainer(Trainer):
             raise Contradiction("`deterministic` needs a single process; start one without an MPI launcher")
         self.width, self.classes = config.size, classes
         trained_format(self.files.output, two_files=not (classes or resampling.runs))
+        if self.is_fasttext(self.files.output) and not self.files.binary and not classes:
+            self.format = "fasttext"
+            if self.files.write not in ("in", written(config)):
+                raise Contradiction(
+                    f"`write={self.files.write}`: a model of fastText (.bin) has input vectors; omit it"
+                )
         require_vectors(config, self.files.write)
         if resampling.runs:
             self.refuse_alone()
@@ -72,6 +78,10 @@ class Word2VecTrainer(Trainer):
             self.origin = continuation.init_from.rpartition(":")[0] or continuation.init_from
             if ranks or self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
+
+    def is_fasttext(self, path: str | None) -> bool:
+        """Return whether a file is written as a model of fastText: by its name, of a model with subwords."""
+        return bool(self.config.subwords) and (path or "").endswith(".bin") and not self.resampling.runs
 
     def refuse_alone(self) -> None:
         """Raise Contradiction for settings that only a single run has."""
@@ -138,9 +148,10 @@ class Word2VecTrainer(Trainer):
         c = self.config
         bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
+        ngrams = f", {len(model.ngrams):,} rows of words and n-grams" if getattr(model, "ngrams", None) else ""
         pmi = ", fit to PMI" if c.fit_pmi else ""
         runs = f", {self.resampling.runs:,} runs" if self.resampling.runs else ""
-        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ranks}{runs}"
+        return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ngrams}{ranks}{runs}"
 
     def begin(self, model: Any, text: EncodedText, resume: bool) -> Session:
         if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
@@ -168,15 +179,25 @@ class Word2VecTrainer(Trainer):
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
 
     def sizes(self, model: Any) -> dict[Any, int]:
-        return {self.files.output: model.matrix.nbytes} if self.resampling.runs else super().sizes(model)
+        if self.resampling.runs:
+            return {self.files.output: model.matrix.nbytes}
+        buckets = 4 * (2 * len(model.vocab) + self.config.buckets) * self.config.size
+        sizes = super().sizes(model)
+        return {path: buckets if self.is_fasttext(path) else size for path, size in sizes.items()}
 
     def writers(self, model: Any) -> dict[str, Writer]:
-        return {"output": model.save} if self.resampling.runs else super().writers(model)
+        if self.resampling.runs:
+            return {"output": model.save}
+        saved = {"save_model": model.save_fasttext} if self.is_fasttext(self.files.save_model) else {}
+        return super().writers(model) | saved
 
     def finish(self, run: Any) -> dict[str, Any]:
         return run.traffic if self.ranks else {}
 
     def write_vectors(self, file: BinaryIO, model: Any) -> None:
+        if not self.classes and self.format == "fasttext":
+            model.save_fasttext(file)
+            return
         if not self.classes:
             super().write_vectors(file, model)
             return

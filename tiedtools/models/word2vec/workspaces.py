@@ -40,21 +40,6 @@ def rules(c: Any) -> Rules:
     )  # fmt: skip
 
 
-def workspaces(model: Any, longest: int, path: int) -> list[Any]:
-    """Return a Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
-
-    path  largest number of inner nodes on a path of the Huffman tree; 0 without a tree
-    """
-    config = model.config
-    if own_negatives(model.vocab, config):
-        return [OwnNegatives(config, longest, path) for _ in range(config.threads)]
-    shape = layout(config, noise_probabilities(model.vocab.counts, config.ns_exponent).max())
-    if not config.deterministic:
-        return [SharedNegatives(config, longest, Common(model, shape, 1), 0) for _ in range(config.threads)]
-    common = Common(model, shape, config.threads)
-    return [SharedNegatives(config, longest, common, t) for t in range(config.threads)]
-
-
 def own_negatives(vocab: Vocab, config: Config) -> bool:
     """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
     top = noise_probabilities(vocab.counts, config.ns_exponent).max()
@@ -105,6 +90,10 @@ class Workspace:
         self.config, self.ids = config, np.empty(longest, np.int32)
         self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
+        """Train on the `n` words of `text`, or compute only the loss if `lr` is 0, and add to the totals of `run`."""
+        raise NotImplementedError
+
     def options(self, lr: float, seed: np.uint64) -> tuple[Any, ...]:
         """Return the last arguments, which are common to both kernels."""
         c: Any = self.config
@@ -126,7 +115,8 @@ class OwnNegatives(Workspace):
         self.space = ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
-        matrices, tree = Matrices(*run.model.padded, *run.model.frozen), Tree._make([*run.tree, run.model.first_node])
+        matrices = Matrices._make([*run.model.padded, *run.model.frozen, run.model.sizes])
+        tree = Tree._make([*run.tree, run.model.first_node])
         arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*arrays, n, *self.options(lr, seed))
 
@@ -146,7 +136,7 @@ class Common:
         else:
             store_in = store(emb_in, threads, uses[0] * self.round, frozen_in)
             store_out = store(emb_out, threads, uses[1] * self.round, frozen_out)
-        self.stores = Stores(store_in, store_out, model.tied)
+        self.stores = Stores(store_in, store_out, model.tied, model.sizes)
         self.linear = None
         if proj.size:
             local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]

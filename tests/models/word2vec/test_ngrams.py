@@ -1,0 +1,244 @@
+"""word2vec with vectors composed from character n-grams: against plain NumPy, and against fastText."""
+
+import itertools
+
+import numpy as np
+import pytest
+import reference
+from fasttextcase import rows_of
+from w2vcase import TYINGS, encoded, sentences
+
+import tiedtools as tt
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.kernels.word2vec import composed
+from tiedtools.models.composing import composer
+from tiedtools.models.word2vec import pieces
+from tiedtools.models.word2vec.config import Config, configure
+from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.models.word2vec.run import Run
+from tiedtools.models.word2vec.workspaces import BATCH, layout
+from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.ngrams import Ngrams
+from tiedtools.vectors.vectors import Vectors
+
+WORDS = ["</s>", "where", "Füße", "né", "a", "the", "Straße", "there", "others", "mother", "ananas", "e" * 1200]
+V, M, BUCKETS = len(WORDS), 7, 150
+RNG = np.random.default_rng(0)
+LISTS = [RNG.integers(1, V, n).tolist() for n in RNG.permutation(14) + 2]
+STEMS = [stem + end for stem in ("walk", "talk", "jump", "play", "work", "look") for end in ("ing", "ed", "s", "er")]
+
+
+def vocab():
+    return Vocab(list(WORDS), np.arange(V, 0, -1))
+
+
+@pytest.mark.parametrize("minn, maxn, buckets", [(3, 6, 2_000_000), (1, 4, 40), (2, 2, 1), (3, 6, 0), (3, 0, 9)])
+def test_rows_are_those_of_fasttext_without_empty_buckets(minn, maxn, buckets):
+    ngrams = Ngrams(WORDS, minn, maxn, buckets)
+    expected = [rows_of(word, WORDS, minn, maxn, buckets) if maxn and buckets else [k] for k, word in enumerate(WORDS)]
+    full = np.append(np.arange(V), V + ngrams.occurring)
+    rows = np.split(full[ngrams.rows], ngrams.starts[1:-1])
+    assert [row.tolist() for row in rows] == expected
+    assert len(ngrams) == len({*itertools.chain(*expected)}) and (np.bincount(ngrams.rows) > 0).all()
+    assert ngrams.find(ngrams.occurring).tolist() == list(range(V, len(ngrams)))
+    assert ngrams.find(np.array([buckets])).tolist() == [-1]
+
+
+def trained(frozen=(), lr=0.05, **options):
+    """Train on one piece; returns the model with its parameters before, and the Pieces."""
+    config = Config(
+        size=M,
+        window=3,
+        init_range=0.5,
+        sample=0,
+        subwords="ngrams",
+        min_n=2,
+        max_n=3,
+        buckets=BUCKETS,
+        lr=0.01,
+        **options,
+    )
+    model = Word2Vec(vocab(), config)
+    if not model.tied:
+        model.emb_out[:] = np.random.default_rng(1).normal(0, 0.3, model.emb_out.shape)
+    if frozen:
+        model.frozen = tuple(np.isin(np.arange(len(matrix)), frozen).astype(np.uint8) for matrix in model.padded[:2])
+    before = {name: array.astype(np.float64) for name, array in model.arrays.items()}
+    run = Run(model, encoded(np.concatenate([[*line, 0] for line in LISTS]).astype(np.int32)))
+    space, totals, text = run.workspaces[0], np.zeros(2), sentences(*LISTS)
+    n = len(text[0])
+    for to, array in zip(space.text, text):
+        to[:n] = array
+    space.train(run, totals, n, lr, np.uint64(5))
+    return model, before, space, totals
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["shared", "exact"])
+@pytest.mark.parametrize("tying", TYINGS)
+@pytest.mark.parametrize("cbow", [dict(), dict(cbow_grad="exact"), dict(cbow_sum=True), None], ids=str)
+def test_a_piece_agrees_with_reference(cbow, tying, exact):
+    options = dict(TYINGS[tying], exact=exact, shared_negatives=None if exact else (2, 4, 8), precision="float32")
+    options |= dict(architecture="skipgram") if cbow is None else cbow
+    model, before, space, totals = trained(**options)
+    c, ngrams, words = model.config, model.ngrams, space.common.words[0]
+    # Local vectors, and those of the whole vocabulary, by definition.
+    table = [ngrams.rows[a:b] for a, b in itertools.pairwise(ngrams.starts)]
+    known = max(space.drawn.max(), space.inner.text.tokens[: sum(map(len, LISTS))].max()) + 1
+    words = words[:known]
+    emb_in = np.array([before["emb_in"][table[w]].mean(0) for w in words])
+    emb_out = emb_in if model.tied else before["emb_out"][words]
+    start_in, start_out, proj = emb_in.copy(), emb_out.copy(), before.get("proj", np.zeros((0, 0))).copy()
+    text = [array.tolist() for array in sentences(*[[words.tolist().index(w) for w in line] for line in LISTS])]
+    sizes = np.array([len(table[w]) for w in words]) if c.cbow and not c.cbow_sum else None
+    seed, noise = reference.mix(5), space.noise[:known].tolist()
+    common = dict(lr=0.05, lr_proj=0.05 * c.lr_linear, seed=seed, sizes=sizes)
+    if exact:
+        batch = BATCH if tying == "linear" else 1
+        nats, predictions = reference.word2vec(emb_in, emb_out, proj, text, noise, None, 0, c, batch, **common)
+    else:
+        nats, predictions = reference.word2vec_tiles(emb_in, emb_out, proj, text, noise, c, layout(c), **common)
+    assert totals[0] == pytest.approx(np.sum(nats), rel=1e-5) and totals[1] == predictions > 100
+    # Each row gets the changes of all its words, at most those of as many occurrences, or their mean.
+    limit = pieces.SATURATION[c.cbow, model.tied] / 0.05
+    occurs = np.bincount(np.concatenate(text[:1]), minlength=known)
+    occurs = occurs + np.bincount(space.drawn[: space.common.draws(len(text[0]))], minlength=known) * model.tied
+    expected = dict(before, proj=proj) if len(proj) else dict(before)
+    for name, change in {"emb_in": emb_in - start_in, "emb_out": emb_out - start_out}.items():
+        if name == "emb_in" or not model.tied:
+            rows = [table[w] if name == "emb_in" else [w] for w in words]
+            used = words if model.tied or name == "emb_out" else words[: len({*itertools.chain(*LISTS)})]
+            users, hits, total = (
+                np.repeat(range(len(used)), [*map(len, rows[: len(used)])]),
+                *np.zeros((2, len(before[name]))),
+            )
+            every = np.concatenate(rows[: len(used)])
+            np.add.at(hits, every, 1)
+            np.add.at(total, every, occurs[users])
+            part = np.maximum(np.minimum(limit / np.maximum(total, 1e-9), 1), 1 / np.maximum(hits, 1))
+            expected[name] = before[name].copy()
+            np.add.at(expected[name], every, part[every, None] * change[users])
+    assert hits.max() == 1 or model.tied
+    for name, array in model.arrays.items():
+        np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=3e-5, err_msg=name)
+        assert np.abs(array - before[name]).max() > 1e-5, name
+
+
+def test_changes_of_a_row_of_many_words_are_bounded():
+    rows, most, n = np.zeros(40, np.int32), 20, 40
+    starts, matrix, place = np.arange(41), np.zeros((2, 16), np.float32), np.full(2, -1, np.int32)
+    words, sizes = np.arange(n, dtype=np.int32).reshape(2, most), np.array([20, 20])
+    lists = (*(np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32)),)
+    occurs, X, none = np.full((2, most), 3, np.float32), np.ones((n, 16), np.float32), np.zeros(0, np.uint8)
+    assert composed.invert(*lists, place, starts, rows, words, sizes, occurs) == 1 and (place == -1).all()
+    # 40 changes of 120 occurrences: the sum of a tenth, the mean, of all; with as many on another thread, half as much.
+    for limit, racing, expected in (12.0, 1, 4), (0.1, 1, 1), (200.0, 1, 40), (12.0, 2, 2), (0.1, 2, 0.5):
+        matrix[:] = 0
+        lists_of_one = lists[0][:1], *lists[1:]
+        composed.spread(matrix, none, X, np.zeros_like(X), words, sizes, *lists_of_one, 4, 12, limit, racing)
+        assert matrix[0, 4:12] == pytest.approx(expected) and np.count_nonzero(matrix) == 8
+
+
+def test_frozen_rows_do_not_change_and_others_do():
+    frozen = [1, 2, V, V + 3]
+    model, before, *_ = trained(frozen=frozen, exact=True)
+    for name, array in model.arrays.items():
+        changed = np.abs(array - before[name]).max(1) > 0
+        assert not changed[[row for row in frozen if row < len(array)]].any() and changed[5:12].all(), name
+
+
+def test_scoring_changes_nothing():
+    model, before, _, totals = trained(lr=0.0, exact=True)
+    assert totals[0] > 0 and all((array == before[name].astype("f4")).all() for name, array in model.arrays.items())
+
+
+@pytest.fixture(scope="module")
+def inflected():
+    """Sentences about one stem each, with all its forms but one; forms share n-grams."""
+    rng = np.random.default_rng(1)
+    stems = np.array(STEMS).reshape(6, 4)
+    return [rng.choice(stems[rng.integers(6)][:3], 12).tolist() for _ in range(1500)]
+
+
+SETTINGS = dict(subwords="ngrams", size=16, epochs=3, min_count=1, sample=0, threads=1, buckets=5000, lr=0.025)
+
+
+@pytest.mark.parametrize("options", [
+    dict(), dict(architecture="skipgram"), dict(tying="signs"), dict(tying="linear", architecture="skipgram"),
+    dict(tying="tied", fit_pmi=True), dict(threads=2, deterministic=True), dict(exact=True),
+], ids=str)  # fmt: skip
+def test_unseen_words_are_near_words_with_the_same_stem(inflected, options, tmp_path):
+    model = tt.Word2Vec(**SETTINGS | options).fit(inflected)
+    unseen = [f"{stem}er" for stem in ("walk", "talk", "jump", "play", "work", "look")]
+    vectors = model.vectors if model.vectors.composes else model.word_vectors("in")
+    assert vectors.composes and not {*unseen} & {*vectors.words}
+    both = vectors.joined(vectors.compose(unseen))
+    for word in unseen:
+        assert both.most_similar(word, topn=3)[0][0].startswith(word[:4])
+    model.save(tmp_path / "m.npz")
+    again, loaded = Vectors.read(tmp_path / "m.npz"), tt.load(tmp_path / "m.npz").word_vectors("in")
+    for other in again, loaded:
+        np.testing.assert_array_equal(np.asarray(other), np.asarray(vectors))
+        np.testing.assert_array_equal(other.compose(unseen).matrix, both.matrix[-6:])
+    np.testing.assert_array_equal(composer(str(tmp_path / "m.npz"))(unseen).matrix, both.matrix[-6:])
+
+
+@pytest.mark.parametrize("options", [dict(), dict(buckets=0), dict(max_n=0), dict(tying="linear")], ids=str)
+def test_fasttext_and_gensim_compose_the_same_vectors_from_the_bin(inflected, options, tmp_path):
+    path, text = str(tmp_path / "m.bin"), tmp_path / "m.txt"
+    model = tt.Word2Vec(**SETTINGS | options).fit(inflected, save_model=path, output=text)
+    words = [*model.model.vocab.words, "walker", "unseen"]
+    vectors = model.word_vectors("in")
+    ours, read, written = (
+        vectors.compose(words) if vectors.composes else vectors,
+        Vectors.read(path),
+        Vectors.read(text),
+    )
+    np.testing.assert_allclose(np.asarray(read), np.asarray(vectors), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(written), np.asarray(vectors), atol=1e-6)
+    if vectors.composes:
+        np.testing.assert_allclose(read.compose(ours.words).matrix, ours.matrix, atol=1e-6)
+        assert composer(path)(["walker"]).words == ["walker"]
+    fasttext = pytest.importorskip("fasttext")
+    theirs = fasttext.load_model(path)
+    for word, vector in zip(ours.words, ours.matrix):
+        np.testing.assert_allclose(theirs.get_word_vector(word), vector, atol=1e-6, err_msg=word)
+    assert theirs.get_words()[0] == "</s>"
+    outputs = model.model.emb_out if not model.model.tied else np.asarray(vectors) @ model.model.proj.T
+    np.testing.assert_allclose(theirs.get_output_matrix(), outputs, atol=1e-5)
+    gensim = pytest.importorskip("gensim.models.fasttext")
+    loaded = gensim.load_facebook_vectors(path)
+    for word in ours.words[1:]:  # gensim gives `</s>` n-grams
+        np.testing.assert_allclose(loaded[word], ours[word], atol=1e-6, err_msg=word)
+
+
+def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):
+    new = [["walked", "talking", "Schifffahrt", "jumper"] * 3] * 30
+    first = tt.Word2Vec(**SETTINGS).fit(inflected, save_model=tmp_path / "m.npz", output=tmp_path / "m.bin")
+    results = []
+    for name in "m.npz", "m.bin":
+        how = dict(SETTINGS, ns_exponent=0.75, epochs=1, skip_input=False)
+        model = tt.Word2Vec(**how).fit(new, init_from=tmp_path / name, grow=True, freeze="old")
+        assert {"Schifffahrt", "jumper"} <= {*model.model.vocab.words}
+        known = first.model.vocab.words
+        np.testing.assert_array_equal(model.word_vectors("in")[known], first.word_vectors("in")[known])
+        results.append(model.word_vectors("in")["Schifffahrt"])
+    np.testing.assert_array_equal(*results)
+    first.word_vectors("in").write(tmp_path / "m.txt")
+    with pytest.raises(TiedtoolsError, match="n-grams"):
+        tt.Word2Vec(**SETTINGS).fit(new, init_from=tmp_path / "m.txt")
+
+
+@pytest.mark.parametrize("options, name", [
+    (dict(min_n=4, max_n=3), "min_n"), (dict(hs=True), "hierarchical"), (dict(preset="word2vec"), "preset"),
+])  # fmt: skip
+def test_contradictions_are_one_line(options, name):
+    with pytest.raises(ValueError, match=name) as error:
+        configure(subwords="ngrams", **options)
+    assert "\n" not in str(error.value)
+
+
+def test_the_preset_has_fasttexts_defaults():
+    config, reading = configure(preset="fasttext", size=50, lr=0.1)
+    assert (config.architecture, config.lr, config.ns_exponent, config.sample) == ("skipgram", 0.1, 0.5, 1e-4)
+    assert (config.subwords, config.min_n, config.max_n, config.buckets) == ("ngrams", 3, 6, 2_000_000)
+    assert config.init_range == 0.02 and reading == dict(min_count=5)

@@ -1,0 +1,209 @@
+"""Workspaces of threads that train vectors composed from rows: each piece of text has matrices of its words' vectors.
+
+See kernels/word2vec/composed.py. The local matrices are trained by the same kernels as those of a model with a vector
+per word, with local numbers of words, and negatives drawn from a sample of the vocabulary.
+"""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tiedtools.kernels.base.arrays import aligned, lines
+from tiedtools.kernels.base.barrier import wait_for_all
+from tiedtools.kernels.base.scalar import mix
+from tiedtools.kernels.word2vec import composed, store, windows
+from tiedtools.models.word2vec import workspaces
+from tiedtools.models.word2vec.tables import noise_probabilities
+from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
+
+SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
+# Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move
+# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). In CBOW, neighbors get the same gradient, and their
+# changes add up. (Whether CBOW, whether tied): occurrences.
+SATURATION = {(True, False): 0.3, (True, True): 0.3, (False, False): 1.0, (False, True): 0.3}
+SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
+LARGEST = 1 << 14  # most words sampled for the negatives of a piece
+
+
+class Side:
+    """The local vectors of the words of each thread's piece, composed from the rows of a matrix.
+
+    matrix        [rows, P];  frozen  uint8 [rows]: rows that are never changed; [0]: none
+    starts, rows  the rows of each word; see vectors.ngrams.Ngrams
+    words         int32 [threads in lockstep, most]: the words of each thread's piece
+    occurs        float32 [threads, most]: their occurrences
+    X, before     [threads * most, P]: their vectors after and before training
+    """
+
+    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, words: Any, occurs: Any) -> None:
+        self.matrix, self.frozen, self.starts, self.rows = matrix, frozen, starts, rows
+        self.words, self.occurs = words, occurs
+        threads, most = words.shape
+        self.X, self.before = aligned(threads * most, matrix.shape[1]), aligned(threads * most, matrix.shape[1])
+        self.sizes = np.zeros(threads, np.int64)
+        self.counts = np.diff(starts).astype(np.float32)
+        longest = int(np.sort(self.counts)[-most:].sum(dtype=np.float64)) * threads
+        distinct = min(longest, len(matrix))
+        self.lists = [
+            (
+                lines(distinct, np.int32),
+                lines(distinct, np.int64),
+                lines(longest, np.int32),
+                lines(distinct, np.float32),
+            )
+            for _ in range(threads)
+        ]
+        self.place = [lines(len(matrix), np.int32) for _ in range(threads)]
+        for place in self.place:
+            place[:] = -1
+        if frozen.size:  # which words have no other rows
+            counts = np.add.reduceat(frozen[rows].astype(np.int64), starts[:-1])
+            self.immobile = (counts == np.diff(starts)).astype(np.uint8)
+
+    def listed(self, thread: int, pieces: slice, sizes: Any) -> tuple[Any, ...]:
+        """Return (distinct rows, ends, users, totals) of the pieces of some threads; see `invert`."""
+        distinct, *others = self.lists[thread]
+        words, occurs = self.words[pieces], self.occurs[pieces]
+        n = composed.invert(distinct, *others, self.place[thread], self.starts, self.rows, words, sizes, occurs)
+        return distinct[:n], *others
+
+    def compose(self, thread: int, size: int) -> None:
+        """Compose the vectors of the first `size` words of the thread's piece."""
+        piece, most = slice(thread, thread + 1), self.words.shape[1]
+        self.sizes[thread] = size
+        *lists, _ = self.listed(thread, piece, self.sizes[piece])
+        X, before = self.X[thread * most :], self.before[thread * most :]
+        composed.compose(X, before, self.matrix, *lists, self.counts[self.words[thread, :size]])
+
+    def spread(self, thread: int, stopped: bool, limit: float, racing: int) -> None:
+        """Add the changes of all threads' words to this thread's columns of the matrix; see composed.spread."""
+        threads, P = len(self.sizes), self.matrix.shape[1]
+        sizes = self.sizes * (not stopped)
+        lists = self.listed(thread, slice(None), sizes)
+        columns = thread * P // threads, (thread + 1) * P // threads
+        changed = self.X, self.before, self.words, sizes, *lists
+        composed.spread(self.matrix, self.frozen, *changed, *columns, limit, racing)
+
+
+class Common:
+    """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters."""
+
+    def __init__(self, model: Any, longest: int, own: bool, threads: int) -> None:
+        c, ngrams, V = model.config, model.ngrams, len(model.vocab)
+        each = SAMPLED if not own else c.negative * (1 if c.cbow else c.window + 1)
+        self.draws = lambda n: min(int(n * each) + 1, LARGEST)
+        self.most = longest + self.draws(longest)
+        self.words, self.occurs = (lines((threads, self.most), kind) for kind in (np.int32, np.float32))
+        (emb_in, emb_out, self.proj), frozen = model.padded, model.frozen
+        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, self.words, self.occurs)]
+        if not model.tied:
+            every = np.arange(V + 1)
+            self.sides.append(Side(emb_out, frozen[1], every, every[:-1].astype(np.int32), self.words, self.occurs))
+        self.gate, self.threads = lines(16, np.int64), threads
+        self.local = self.proj[None]
+        if threads > 1:
+            self.local = aligned(threads * len(self.proj), len(self.proj)).reshape(threads, *self.proj.shape)
+
+
+class Pieces(Workspace):
+    """Workspace of a thread for a model whose input vectors are composed, with a workspace for its local matrices.
+
+    own     whether each target has separate negatives
+    common  a Common; threads in lockstep share one, and `thread` is the number of this thread among them
+    """
+
+    def __init__(self, model: Any, longest: int, own: bool, common: Common, thread: int = 0) -> None:
+        super().__init__(model.config, longest)
+        self.common, self.thread, self.tied, c = common, thread, model.tied, model.config
+        lockstep, most = common.threads > 1, common.most
+        X = [side.X[thread * most : (thread + 1) * most] for side in common.sides]
+        # The number of rows weighs a word in CBOW's mean over the rows of all context words.
+        self.sizes = np.ones(most, np.float32) if c.cbow and not c.cbow_sum else None
+        self.frozen = [np.zeros(most if side.frozen.size else 0, np.uint8) for side in common.sides]
+        self.local = SimpleNamespace(
+            config=c, vocab=model.vocab, tied=model.tied, padded=(X[0], X[-1], common.local[thread]),
+            frozen=(self.frozen[0], self.frozen[-1]), first_node=0, sizes=self.sizes,
+        )  # fmt: skip
+        self.inner: Any = OwnNegatives(c, longest, 0) if own else None
+        if not own:
+            top = noise_probabilities(model.vocab.counts, c.ns_exponent).max()
+            inner = workspaces.Common(self.local, workspaces.layout(c, top), 1)
+            inner.racing = 1 if lockstep else c.threads
+            self.inner = SharedNegatives(c, longest, inner, 0)
+        self.numbers = lines(len(model.vocab), np.int32)
+        self.numbers[:] = -1
+        self.noise, self.drawn = lines((most, 2), np.uint32), lines(most, np.int32)
+        self.scratch = lines(most, np.float64), lines(most, np.int64), lines(most, np.int64)
+
+    def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
+        common, thread = self.common, self.thread
+        for inner, outer in zip(self.inner.text, self.text):
+            inner[: n + 1] = outer[: n + 1]
+        words, tokens = common.words[thread], self.inner.text.tokens[:n]
+        drawn = self.drawn[: common.draws(n)]
+        windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
+        inputs = composed.number(words, 0, self.numbers, tokens)
+        known = composed.number(words, inputs, self.numbers, drawn)
+        composed.forget(self.numbers, words[:known])
+        noise = self.noise[:known]
+        common.occurs[thread, :known] = np.bincount(tokens, minlength=known)
+        if self.tied:
+            common.occurs[thread, :known] += np.bincount(drawn)
+        composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
+        if self.sizes is not None:
+            self.sizes[:known] = common.sides[0].counts[words[:known]]
+        for k, side in enumerate(common.sides):
+            side.compose(thread, known if self.tied or k else inputs)
+            if side.frozen.size:
+                self.frozen[k][:known] = side.immobile[words[:known]]
+        if common.threads > 1:
+            common.local[thread] = common.proj
+        local = SimpleNamespace(model=self.local, noise=noise, tree=run.tree, stop=run.stop)
+        self.inner.train(local, totals, n, lr, seed)
+        if not lr:
+            return
+        stopped, gate = run.stop[0] != 0, common.gate
+        if stopped:
+            gate = np.zeros_like(gate)  # other threads may never arrive
+        if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:
+            return
+        limit, racing = SATURATION[self.config.cbow, self.tied] / lr, 1 if common.threads > 1 else self.config.threads
+        for side in common.sides:
+            side.spread(thread, stopped, limit, racing)
+        if common.threads > 1:
+            if not stopped:
+                store.merge_proj(common.proj, common.local, thread)
+            wait_for_all(gate, common.threads, run.stop)
+
+
+def piece_length(model: Any, scoring: bool = False) -> float:
+    """Return the most tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""
+    if not model.ngrams:
+        return math.inf
+    return OWN if scoring or workspaces.own_negatives(model.vocab, model.config) else SHARED
+
+
+def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> list[Workspace]:
+    """Return a Workspace for each thread that trains `model` on pieces of at most `longest` tokens.
+
+    path     largest number of inner nodes on a path of the Huffman tree; 0 without a tree
+    scoring  whether they only compute the loss
+    """
+    c, numbers = model.config, range(model.config.threads)
+    own = scoring or workspaces.own_negatives(model.vocab, c)
+    lockstep = c.deterministic and not own
+    if model.ngrams:
+        longest = max(longest, int(piece_length(model, scoring)))
+        if lockstep:
+            common = Common(model, longest, own, c.threads)
+            return [Pieces(model, longest, own, common, t) for t in numbers]
+        return [Pieces(model, longest, own, Common(model, longest, own, 1)) for _ in numbers]
+    if own:
+        return [OwnNegatives(c, longest, path) for _ in numbers]
+    shape = workspaces.layout(c, noise_probabilities(model.vocab.counts, c.ns_exponent).max())
+    if not lockstep:
+        return [SharedNegatives(c, longest, workspaces.Common(model, shape, 1), 0) for _ in numbers]
+    shared = workspaces.Common(model, shape, c.threads)
+    return [SharedNegatives(c, longest, shared, t) for t in numbers]

@@ -1,0 +1,172 @@
+"""Vectors of words that are computed when they are indexed, and those that are means of rows of character n-grams."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tiedtools.kernels.text import fasttext as kernels
+from tiedtools.vectors.norms import blocks
+
+Matrix = np.ndarray[Any, Any]
+PART = 1 << 12  # words listed at a time
+
+
+class Computed:
+    """An array (V, E), float32, whose rows are computed when they are indexed.
+
+    A subclass has `shape`, `words`, and `computed`, which returns some rows, and `compose`, if it `has_ngrams`.
+    """
+
+    ndim, dtype, has_ngrams = 2, np.dtype(np.float32), True
+    shape: tuple[int, int]
+    words: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Matrix:
+        """Return the vectors of a row, a slice of rows, or an integer array of rows of any shape, float32 (..., E)."""
+        if isinstance(key, slice):
+            return self.computed(np.arange(*key.indices(len(self))))
+        ids = np.asarray(key, np.int64)
+        if ((ids < -len(self)) | (ids >= len(self))).any():
+            raise IndexError(f"no row {key} among {len(self)}")
+        ids, inverse = np.unique(np.where(ids < 0, ids + len(self), ids), return_inverse=True)
+        return self.computed(ids)[inverse.reshape(np.shape(key))]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
+        matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
+        for start, rows in blocks(self):
+            matrix[start : start + len(rows)] = rows
+        return matrix
+
+    def computed(self, ids: Matrix) -> Matrix:
+        """Return the vectors of the rows `ids`, int64 [n], float32 (n, E)."""
+        raise NotImplementedError
+
+    def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
+        """Return the words that have n-grams, and their vectors, composed from these if the word is unknown."""
+        raise NotImplementedError
+
+
+def average(data: Matrix, rows: Matrix, ends: Matrix) -> Matrix:
+    """Average rows of a float32 matrix, given as its bytes: float32 (len(ends), E); see `average` of the kernels."""
+    out = np.empty((len(ends), data.shape[1] // 4), np.float32)
+    row = np.empty(out.shape[1], np.float32)
+    data.flags.writeable = False  # so that the kernel is compiled for one type of arrays
+    kernels.average(out, row, row.view(np.uint8), data, rows, ends)
+    return out
+
+
+class Ngrams:
+    """The rows of V words in a matrix: a row per word, and a row per bucket of their character n-grams, as in fastText.
+
+    min_n, max_n  number of characters of an n-gram of `<word>`; `</s>` has none
+    buckets       number of buckets that n-grams are hashed to; those that occur have rows
+    occurring     the buckets with rows V, V + 1, ..., in order of the first word with such an n-gram, int64
+    starts, rows  the rows of word w, its own first, are rows[starts[w] : starts[w + 1]]; int64 [V + 1] and int32
+    """
+
+    def __init__(self, words: Sequence[str], min_n: int, max_n: int, buckets: int) -> None:
+        self.V, self.settings = len(words), (min_n, max_n, buckets)
+        parts = [self.listed(words[k : k + PART], np.arange(k, min(k + PART, self.V))) for k in range(0, self.V, PART)]
+        rows = np.concatenate([rows for rows, _ in parts])
+        self.starts = np.append(0, np.cumsum(np.concatenate([np.diff(ends, prepend=0) for _, ends in parts])))
+        own = rows < self.V
+        found, first, inverse = np.unique(rows[~own], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        self.occurring, rank = found[order] - self.V, np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        rows[~own] = self.V + rank[inverse]
+        self.rows = rows.astype(np.int32)
+        self.sorted, self.order = found - self.V, rank
+
+    def listed(self, words: Sequence[str], ids: Matrix) -> tuple[Matrix, Matrix]:
+        """Return (rows, ends) of words, with row V + bucket for each n-gram; see `subwords` of the kernels."""
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        stops = np.cumsum([len(word) for word in encoded], dtype=np.int64)
+        starts = np.append(0, stops[:-1])
+        min_n, max_n, buckets = self.settings
+        text, max_n = np.frombuffer(b"".join(encoded) + b"\0", np.uint8), max_n if buckets else 0
+        rows = np.empty(len(words) + max_n * int((stops - starts + 2).sum()), np.int64)
+        ends = np.empty(len(words), np.int64)
+        kernels.subwords(rows, ends, ids, text, starts, stops, self.V, min_n, max_n, max(buckets, 1))
+        return rows[: ends[-1] if len(ends) else 0].copy(), ends
+
+    def find(self, buckets: Matrix) -> Matrix:
+        """Return the rows of buckets, int64; -1 for those that do not occur."""
+        if not len(self.sorted):
+            return np.full(len(buckets), -1)
+        at = np.minimum(np.searchsorted(self.sorted, buckets), len(self.sorted) - 1)
+        return np.where(self.sorted[at] == buckets, self.V + self.order[at], -1)
+
+    def __len__(self) -> int:
+        """Number of rows of the matrix."""
+        return self.V + len(self.occurring)
+
+
+class Composed(Computed):
+    """The vectors of words as an array (V, E): means of rows of a matrix, by Ngrams.
+
+    matrix  float32 [rows, P], C-contiguous; the first E columns are used
+    """
+
+    def __init__(self, words: Sequence[str], matrix: Matrix, ngrams: Ngrams, E: int) -> None:
+        self.words, self.matrix, self.ngrams = words, matrix, ngrams
+        self.shape = len(words), E
+        self.has_ngrams = len(ngrams) > ngrams.V
+        self.index: Mapping[str, int] | None = None
+
+    def computed(self, ids: Matrix) -> Matrix:
+        starts, rows = self.ngrams.starts, self.ngrams.rows
+        counts = starts[ids + 1] - starts[ids]
+        ends = np.cumsum(counts)
+        at = np.repeat(starts[ids] + counts - ends, counts) + np.arange(counts.sum())
+        return self.means(rows[at], ends)
+
+    def means(self, rows: Matrix, ends: Matrix) -> Matrix:
+        """Return the means of lists of rows, float32 (len(ends), E)."""
+        return average(self.matrix.view(np.uint8), rows.astype(np.int64), ends)[:, : self.shape[1]]
+
+    def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
+        """Return the words that have a known n-gram, and their vectors, composed from these if the word is unknown.
+
+        The rows of other n-grams count as 0, as in a model of fastText that these vectors are written to.
+        """
+        if self.index is None:
+            self.index = {word: k for k, word in enumerate(self.words)}
+        V = self.ngrams.V
+        rows, ends = self.ngrams.listed(words, np.array([self.index.get(word, -1) for word in words], np.int64))
+        rows = np.where(rows < V, rows, self.ngrams.find(rows - V))
+        counts, present = np.diff(ends, prepend=0), np.append(0, np.cumsum(rows >= 0))[ends]
+        sizes = np.diff(present, prepend=0)
+        known = np.flatnonzero(sizes)
+        means = self.means(rows[rows >= 0], present[known])
+        return [words[k] for k in known.tolist()], means * (sizes[known] / counts[known])[:, None].astype(np.float32)
+
+
+class Buckets(Computed):
+    """The input matrix of a model of fastText as an array (V + buckets, E): rows of buckets without n-grams are 0.
+
+    settings  fields of the file's header
+    """
+
+    def __init__(self, composed: Composed) -> None:
+        self.source, (min_n, max_n, buckets) = composed, composed.ngrams.settings
+        # fastText divides by the number of buckets if there is a length.
+        self.settings = dict(minn=min_n, maxn=max_n, bucket=buckets) if buckets and max_n else {}
+        self.shape = len(composed) + self.settings.get("bucket", 0), composed.shape[1]
+
+    def computed(self, ids: Matrix) -> Matrix:
+        V, matrix = self.source.ngrams.V, self.source.matrix
+        rows, values = (
+            np.where(ids < V, ids, self.source.ngrams.find(ids - V)),
+            np.zeros((len(ids), self.shape[1]), "f4"),
+        )
+        values[rows >= 0] = matrix[rows[rows >= 0], : self.shape[1]]
+        return values
