@@ -2,6 +2,9 @@
 
 import re
 
+import latex2mathml.converter
+from docutils.nodes import SkipNode
+
 import tiedtools
 
 project = "tiedtools"
@@ -13,6 +16,8 @@ html_static_path = html_css_files = ["site.css"]
 html_title = f"tiedtools {tiedtools.__version__}"
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 smartquotes = False
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
@@ -31,6 +36,13 @@ def format_docstring(app, what, name, obj, options, lines):
     lines[:] = re.sub(r"(?m)^>>>.*|`([^`]+)`|([*|_\\])", escaped, text).split("\n")
 
 
+def show_math(translator, node):
+    """Write an equation as MathML, which browsers render without scripts, fonts, or a network."""
+    translator.body.append(latex2mathml.converter.convert(node.astext(), display="block"))
+    raise SkipNode
+
+
 def setup(app):
+    app.add_html_math_renderer("mathml", (show_math, None), (show_math, None))
     app.connect("source-read", show_hidden)
     app.connect("autodoc-process-docstring", format_docstring)

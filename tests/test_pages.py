@@ -20,22 +20,26 @@ PACKAGE = ROOT / "tiedtools"
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="needs a checkout")
 
 
-def reference():
-    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def module(name):
+    """Import a script in docs/."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
-@pytest.mark.parametrize("name, write", [("commands.md", "markdown"), ("tiedtools.1", "man")])
-def test_the_reference_matches_help(name, write):
-    written = getattr(reference(), write)()
-    assert (DOCS / name).read_text() == written, "run python docs/reference.py"
+def test_the_reference_matches_help():
+    """Each command has a section on one page."""
+    written = (page := module("reference")).pages() | {"tiedtools.1": page.man()}
+    read = {path.name: path.read_text() for path in [*DOCS.glob("commands*.md"), DOCS / "tiedtools.1"]}
+    assert read == written, "run python docs/reference.py"
+    sections = re.findall(r"^## (tiedtools.*)$", "".join(read.values()), re.MULTILINE)
+    assert sorted(sections) == sorted(context.command_path for context in module("reference").contexts())
 
 
 def test_man_page_has_each_option_of_each_command():
     page = (DOCS / "tiedtools.1").read_text().replace(r"\-", "-")
-    for context in list(reference().contexts())[1:]:
+    for context in list(module("reference").contexts())[1:]:
         assert f".SS {context.command_path}\n" in page
         for parameter in context.command.params:
             assert parameter.param_type_name == "argument" or parameter.opts[0] in page
@@ -49,7 +53,7 @@ def spans(page):
 
 def test_paths_exist():
     path = re.compile(r"[\w/-]+(\.py|\.sh)|(tiedtools|tests|docs|examples|bin|cli|models|layers|kernels)/[\w/.-]*")
-    named = [(page.name, s) for page in PAGES if page.name != "commands.md" for s in spans(page) if path.fullmatch(s)]
+    named = [(page.name, s) for page in PAGES if page.name[:8] != "commands" for s in spans(page) if path.fullmatch(s)]
     assert len(named) > 20
     assert [at for at in named if not any((folder / at[1]).exists() for folder in (ROOT, PACKAGE))] == []
 
@@ -145,13 +149,34 @@ def test_links_resolve():
     assert len(links) > 50 and broken == []
 
 
-def test_every_page_is_listed():
-    listed = (ROOT / "README.md").read_text()
-    assert [page.name for page in DOCS.glob("*.md") if f"(docs/{page.name})" not in listed] == []
+def test_the_home_page_and_the_sidebar_list_every_page_by_its_title():
+    index = (DOCS / "index.md").read_text()
+    titles = {
+        page.name: page.read_text().partition("\n")[0][2:] for page in DOCS.glob("*.md") if page.name != "index.md"
+    }
+    listed = re.findall(r"^\* \[(.*)\]\((.*\.md)\)", index, re.MULTILINE)
+    assert len(listed) == len(titles) and {name: title for title, name in listed} == titles
+    trees = re.findall(r"^:caption: .*\n((?:[\w-]+\n)+):::", index, re.MULTILINE)
+    assert "".join(trees).split() == [name[:-3] for _, name in listed]
+
+
+def test_no_cell_of_a_table_has_more_than_60_words():
+    rows = [(page.name, row) for page in PAGES for row in re.findall(r"^ *\|(.*)\|$", page.read_text(), re.MULTILINE)]
+    cells = [(page, cell) for page, row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert len(cells) > 1000 and [at for at in cells if len(at[1].split()) > 60] == []
+
+
+def test_figures_have_no_background():
+    fitted = module("figures").fitted
+    figures = {path: path.read_text() for path in (DOCS / "figures").glob("*.svg")}
+    assert figures and [path for path, text in figures.items() if text != fitted(text)] == [], (
+        "run python docs/figures.py"
+    )
+    assert fitted('style="fill: #ffffff"') == 'style="fill: none"'
 
 
 def test_the_site_builds(tmp_path):
-    for name in "sphinx", "myst_parser", "furo":
+    for name in "sphinx", "myst_parser", "furo", "latex2mathml":
         pytest.importorskip(name, reason='needs pip install ".[docs]"')
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "--quiet", "--doctree-dir", tmp_path / "trees"]
     result = subprocess.run([*command, ROOT / "docs", tmp_path / "site"], capture_output=True, text=True)
@@ -161,3 +186,8 @@ def test_the_site_builds(tmp_path):
         assert f'id="tiedtools.{name}"' in page
     assert "&lt;!--" not in page and "eval-rst" not in page
     assert 'id="which-model-to-choose"' in (tmp_path / "site" / "index.html").read_text()
+    for page in DOCS.glob("*.md"):  # each equation is MathML
+        shown = (tmp_path / "site" / page.name).with_suffix(".html").read_text()
+        assert shown.count("<math ") == page.read_text().count("```math\n"), page.name
+        assert not re.search(r'<(script|link)[^>]* (src|href)="(https?:)?//', shown), page.name
+    assert '"lesson"' in (tmp_path / "site" / "searchindex.js").read_text()

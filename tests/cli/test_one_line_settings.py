@@ -49,7 +49,8 @@ def python(tmp_path_factory):
 
 def test_the_pages_have_its_option(python):
     python("docs/reference.py")
-    sections = (python.folder / "docs" / "commands.md").read_text().split("\n## tiedtools ")
+    pages = "".join(page.read_text() for page in sorted((python.folder / "docs").glob("commands-*.md"), reverse=True))
+    sections = pages.split("\n## tiedtools ")
     for name, (_, _, commands) in TOYS.items():
         option = f"--{name.replace('_', '-')}"
         assert [text.split("\n")[0] for text in sections if f"\n  {option} " in text] == sorted(
