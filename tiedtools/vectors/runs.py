@@ -70,9 +70,10 @@ class Runs:
     @classmethod
     def read(cls: type[Self], path: str) -> Self:
         """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
-        header, arrays = modelfile.read(path, {"header", "words", "present", "counts"}, KIND)
-        if header.get("kind") != KIND:
+        first = modelfile.first_bytes(path)
+        if first and not first.startswith(modelfile.MAGIC) or modelfile.kind(path) != KIND:
             raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
+        header, arrays = modelfile.read(path, {"header", "words", "present", "counts"}, KIND)
         words = modelfile.take_words(path, arrays, KIND)
         with modelfile.report_corrupt(path, KIND):
             matrix, whole = modelfile.mapped(path, "matrix"), modelfile.mapped(path, "whole")
