@@ -47,6 +47,7 @@ MODELS = {
         ),
         dict(size=6, hs=True, negative=0, min_count=3, cbow_grad="exact", skip_input=True),
         dict(size=4, tying="linear", precision="bfloat16", min_count=1),
+        dict(size=4, subwords="ngrams", min_n=2, max_n=4, buckets=90, min_count=1),
     ],
     "lstm": [
         dict(

@@ -64,7 +64,7 @@ def trained(frozen=(), lr=0.05, **options):
     if frozen:
         model.frozen = tuple(np.isin(np.arange(len(matrix)), frozen).astype(np.uint8) for matrix in model.padded[:2])
     before = {name: array.astype(np.float64) for name, array in model.arrays.items()}
-    run = Run(model, encoded(np.concatenate([[*line, 0] for line in LISTS]).astype(np.int32)))
+    run = Run(model, encoded(np.concatenate([[*line, 0] for line in LISTS]).astype(np.int32), model.vocab))
     space, totals, text = run.workspaces[0], np.zeros(2), sentences(*LISTS)
     n = len(text[0])
     for to, array in zip(space.text, text):

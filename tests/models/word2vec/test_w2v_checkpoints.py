@@ -187,7 +187,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     differs("`lr=0.05`; this run has 0.1", lr=0.1)
     differs("`tying=untied`; this run has tied", tying="tied")
     differs("`epochs=2`; this run has 3", epochs=3)  # the learning rate would have differed
-    differs("a different text", text=encoded(TEXT.ids[::-1].copy()))
+    differs("a different text", text=encoded(TEXT.ids[::-1].copy(), TEXT.vocab))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
     differs("`deterministic=False`; this run has True", deterministic=True)
