@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 from common import refused
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tiedtools
@@ -63,6 +63,7 @@ def test_the_path_for_ascii_gives_the_same_words(text, hyphens):
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.sampled_from(SPECS))
+@example("l'\u0301a", "numbers=zeros,apostrophes=split,language=el,lower")
 def test_tokenizing_again_changes_nothing(text, spec):
     once = tokenize(text, spec)
     assert tokenize(once, spec) == once

@@ -147,11 +147,15 @@ class Tokenizer:
         if "'" not in word or self.apostrophes == "keep":
             return [word]
         if self.apostrophes == "drop":
-            return [word.replace("'", "")]
+            return [unicodedata.normalize("NFC", word.replace("'", ""))]
         if self.apostrophes == "split":
-            return word.replace("'", " ' " if rules.punctuation == "keep" else " ").split()
+            return [new for part in word.replace("'", " ' ").split() for new in self.again(part)]
         before, inner, after = self.contracted.fullmatch(word).groups()
-        return [part for part in (before, *self.rewritten(inner), after) if part] if before or after else [word]
+        return [part for part in (before, *self.again(inner), after) if part] if before or after else [word]
+
+    def again(self, part: str) -> list[str]:
+        """Return the words of a part of a word, which may be several: an accent after an apostrophe, and a letter."""
+        return [new for token in self.tokens(part) for new in self.rewritten(token)]
 
 
 def may_have_address(string: str) -> bool:
