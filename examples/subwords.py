@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
+from tying import DEVELOPMENT, THREE
+from tying import SETS as ALL_SETS
 
 from tiedtools import Vectors
 from tiedtools.evaluation import analogysets
@@ -26,8 +28,9 @@ from tiedtools.evaluation.similarity import judge, read_set, spearman
 
 W2V = "-m tiedtools w2v --preset fasttext -size 300 -debug 0 --no-manifest -output /dev/null"
 FASTTEXT = (
-    "import sys, fasttext; text, path, model, epochs, seed, *more = sys.argv[1:]; fasttext.train_unsupervised("
-    "text, model=model, dim=300, epoch=int(epochs), thread=12, seed=int(seed), verbose=0,"
+    "import sys, fasttext; text, path, model, epochs, seed, *more = sys.argv[1:];"
+    " fasttext.FastText.unsupervised_default['seed'] = int(seed);"  # which train_unsupervised takes no argument for
+    " fasttext.train_unsupervised(text, model=model, dim=300, epoch=int(epochs), thread=12, verbose=0,"
     " **{name: float(value) for name, value in zip(more[::2], more[1::2])}).save_model(path)"
 )
 ARCHITECTURES = {"skip-gram": ("-cbow 0", "skipgram"), "CBOW": ("-cbow 1", "cbow")}
@@ -42,15 +45,7 @@ MODELS = {
     "subwords, tied+L": "--tie-linear",
 }
 PMI_RATES = {"skip-gram": (0.035, 0.05, 0.07), "CBOW": (0.2, 0.1, 0.3)}
-SETS = {
-    "Verb-143": "EN-VERB-143.txt",
-    "MTurk-771": "EN-MTurk-771.txt",
-    "SimLex": "EN-SIMLEX-999.txt",
-    "MEN": "EN-MEN-TR-3k.txt",
-    "RW": "EN-RW-STANFORD.txt",
-}
-DEVELOPMENT = "Verb-143", "MTurk-771"  # and the analogies
-THREE = "SimLex", "MEN", "RW"
+SETS = {name: ALL_SETS[name] for name in (*DEVELOPMENT, *THREE)}
 CHOSEN: dict[tuple[str, str], float] = {}  # rates found by `trials`, (architecture, model) -> rate; else the first
 
 

@@ -109,8 +109,8 @@ class Config(Checked):
         " with a learned L, on Intel Xeon since Sapphire Rapids]"
     )
     subwords: str | None = setting(None, choices=(None, "ngrams"))(
-        "ngrams: a word's vector is the mean of a vector of its own and of those of its character n-grams, as in"
-        " fastText; unknown words have vectors, too.  [default: a vector per word]"
+        "ngrams: a word's vector is the mean of its own row and the rows of its character n-grams, as in fastText;"
+        " unknown words get vectors, too.  [default: one vector per word]"
     )
     min_n: int = setting(3, Range(1, 100))("With `subwords`, minimum length of n-grams of `<word>`, in characters.")
     max_n: int = setting(6, Range(0, 100))("With `subwords`, maximum length of n-grams; 0: no n-grams.")
@@ -216,8 +216,8 @@ class Shorthand(Checked):
     """A setting that stands for several others."""
 
     preset: str | None = setting(None, choices=(None, *PRESETS))(
-        "fasttext: fastText's model and defaults, as those of `fasttext skipgram`: `subwords`, sampling, and rates."
-        " Options given explicitly override them."
+        "fasttext: the model and the defaults of `fasttext skipgram`: `subwords`, sampling, and rates. Options given"
+        " explicitly override them."
     )
 
 
