@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
+from tiedtools.network import cells
 from tiedtools.network.config import CELLS
+from tiedtools.network.division import divide, duration
 from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
 from tiedtools.network.network import Step
 from tiedtools.network.params import Params, Start
@@ -116,9 +119,25 @@ def are_finite_differences(names, **options):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_threads_do_not_change_results(name):
-    one, three = (train(lstm(hidden=40, tying="linear", threads=threads, **VARIANTS[name])) for threads in (1, 3))
-    assert_close(one, three, 1e-11)
+@pytest.mark.parametrize("threads, division", [(3, (1, 3)), (3, (3, 1)), (5, (2, 2)), (16, (3, 5))])
+def test_threads_do_not_change_results(name, threads, division, monkeypatch):
+    """Also with threads that are in no group, and in the division that `divide` chooses; bytes are reproducible."""
+    options = dict(hidden=40, tying="linear", **VARIANTS[name])
+    one = train(lstm(threads=1, **options))
+    assert_close(one, train(lstm(threads=threads, **options)), 1e-11)
+    monkeypatch.setattr(cells, "divide", lambda *sizes: division)
+    several, again = (train(lstm(threads=threads, **options)) for _ in range(2))
+    assert_close(one, several, 1e-11)
+    assert_close(several, again, 0)
+
+
+def test_more_threads_never_take_longer_by_the_rule_and_two_form_one_group():
+    for B, n, gates in itertools.product((1, 3, 20, 80), (16, 200, 650, 1150), (2, 4)):
+        assert [divide(threads, B, n, gates, 16) for threads in (1, 2)] == [(1, 1), (1, 2)]
+        times = [duration(*divide(threads, B, n, gates, 16), B, n, gates, 16) for threads in range(3, 40)]
+        assert times == sorted(times, reverse=True)
+    assert divide(16, 20, 200, 4, 16)[0] > 1, "small layers divide the sequences"
+    assert divide(16, 20, 1150, 4, 16)[0] == 1, "large layers divide the units"
 
 
 def test_parameter_count_of_zilly_et_al():

@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from common import refused
 
 from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.jit import jit
-from tiedtools.network import threads
+from tiedtools.kernels.base.launch import ASLEEP, RESTLESS
+from tiedtools.kernels.base.product import part
 from tiedtools.network.params import Buffers, Params
 from tiedtools.network.threads import FEW, Team
 
@@ -155,24 +157,30 @@ def team(request):
     return Team(request.param)
 
 
+@jit
+def mark(worker, calls):
+    """Count the calls by thread and number of threads."""
+    calls[worker[0], worker[1]] += 1
+
+
+def counts(threads, calls):
+    expected = np.zeros((6, 6), np.int64)
+    expected[:threads, threads] = calls
+    return expected
+
+
 def test_each_thread_runs_the_kernel_once_with_its_index(team):
-    calls = []
+    calls = np.zeros((6, 6), np.int64)
     for again in range(20):
-        team(lambda worker, word: calls.append((worker[:2], word, threading.get_ident())), again)
-        assert len(calls) == team.threads * (again + 1), "all threads have finished"
-        assert {worker for worker, word, _ in calls if word == again} == {
-            (k, team.threads) for k in range(team.threads)
-        }
-    assert len({ident for *_, ident in calls}) == team.threads
-    assert threading.get_ident() in {ident for (number, _), _, ident in calls if number == 0}
+        team(mark, calls)
+        assert (calls == counts(team.threads, again + 1)).all(), "all threads have finished"
 
 
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
 def test_small_arrays_are_processed_by_one_thread(team, numbers):
-    calls = []
-    team.over(numbers, lambda worker, word: calls.append((worker[:2], word)), "once")
-    threads = team.threads if numbers == FEW else 1
-    assert sorted(calls) == [((k, threads), "once") for k in range(threads)]
+    calls = np.zeros((6, 6), np.int64)
+    team.over(numbers, mark, calls)
+    assert (calls == counts(team.threads if numbers == FEW else 1, 1)).all()
 
 
 @jit
@@ -207,6 +215,15 @@ def test_partitions_are_complete_contiguous_and_balanced():
         assert max(grains) - min(grains) <= 1
 
 
+def test_parts_of_a_product_are_complete_and_do_not_overlap():
+    for count, (M, N) in itertools.product([1, 2, 3, 5, 12, 16], [(1, 64), (5, 800), (20, 64), (700, 208), (208, 816)]):
+        C, gate = np.zeros((M, N)), np.zeros(16, np.int64)
+        for k in range(count):
+            begin, end, first, last = part((k, count, gate), C)
+            C[begin:end, first:last] += 1
+        assert (C == 1).all(), (count, M, N)
+
+
 def test_failure_to_start_a_thread(monkeypatch):
     before, start, starts = set(threading.enumerate()), threading.Thread.start, itertools.count(1)
 
@@ -216,7 +233,7 @@ def test_failure_to_start_a_thread(monkeypatch):
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    refused(lambda: Team(5)(lambda worker: None), "could start only 3 of 5 threads; lower `threads`")
+    refused(lambda: Team(5)(mark, np.zeros((6, 6), np.int64)), "could start only 3 of 5 threads; lower `threads`")
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
@@ -243,7 +260,7 @@ def test_a_team_survives_fork():
 def test_threads_end_with_the_team():
     before = set(threading.enumerate())
     team = Team(4)
-    team(lambda worker: None)
+    team(mark, np.zeros((6, 6), np.int64))
     threads = set(threading.enumerate()) - before
     assert len(threads) == 3
     del team
@@ -252,33 +269,30 @@ def test_threads_end_with_the_team():
         assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("failing", [{0}, {1}, {2}, {0, 1, 2}])
-def test_exceptions_propagate_and_the_team_stays_usable(failing):
-    team, calls = Team(3), []
-
-    def fail(worker):
-        if worker[0] in failing:
-            raise ValueError(f"thread {worker[0]}")
-
-    for _ in range(3):
-        with pytest.raises(ValueError, match=f"thread {min(failing)}"):
-            team(fail)
-        calls.clear()
-        team(lambda worker: calls.append(worker[0]))
-        assert sorted(calls) == [0, 1, 2]
+@jit
+def fail(worker, calls):
+    calls[worker[0], worker[1]] += 1
+    raise ValueError("of a kernel")
 
 
-def test_interrupt_does_not_wait_for_threads_blocked_in_the_kernel(monkeypatch):
-    monkeypatch.setattr(threads, "PATIENCE", 0.01)
-    team, never = Team(2), threading.Event()
+def test_exceptions_propagate_and_the_team_stays_usable(team):
+    calls = np.zeros((6, 6), np.int64)
+    for again in range(3):
+        with pytest.raises(ValueError, match="of a kernel"):
+            team(fail, calls)
+        assert (calls == counts(team.threads, 2 * again + 1)).all()
+        team(mark, calls)
+        assert (calls == counts(team.threads, 2 * again + 2)).all()
 
-    def interrupted(worker):
-        if worker[0]:
-            assert never.wait(20), "the main thread must not wait for this one"
-        else:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        team(interrupted)
-    never.set()
-    assert team.done.get(timeout=20) is None
+def test_sleeping_threads_are_woken():
+    """Threads without a job sleep after some milliseconds, and without a core for each of them at once."""
+    team = Team(3)
+    for restless in (0, 1):
+        team(mark, np.zeros((6, 6), np.int64))
+        team.worker[2][RESTLESS], calls = restless, np.zeros((6, 6), np.int64)
+        for _ in range(20_000):
+            if team.worker[2][ASLEEP] < 2:
+                time.sleep(0.001)
+        team(mark, calls)
+        assert (calls == counts(3, 1)).all()

@@ -22,6 +22,7 @@ from tiedtools.kernels.base.tiles import VECTOR, WIDE
 from tiedtools.kernels.cells import recurrence
 from tiedtools.kernels.cells.activations import GruStates, LstmStates, RhnStates
 from tiedtools.kernels.cells.recurrence import Backward, Forward, Gradients, Masked, Weights
+from tiedtools.network.division import divide
 from tiedtools.network.network import State, Step
 from tiedtools.network.params import Buffers, Params, Start
 
@@ -59,8 +60,7 @@ class LSTM:
         self.buffers, self.dense = Buffers(params.dtype), Buffers(params.dtype, odd=False)
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
-        self.registers = -(-n // (self.lanes * params.team.threads))  # vectors of units per thread
-        self.packed: int | None = None  # the version of the parameters whose W_h is in the panels
+        self.packed: Any = None  # the version of the parameters whose W_h is in the panels, and their division
 
     def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
         """Declare the parameters of x, of the state, and the biases; returns their names."""
@@ -112,18 +112,19 @@ class LSTM:
             W_h = self.drop_weights.forward(self.names[1], step)
         weights = self.by_depth(W_x, W_h, b)
 
-        panels_per_thread = -(-gates * self.registers // WIDE)
-        panels = threads * depth * panels_per_thread
+        division = _, side = divide(threads, B, n, gates, self.lanes)
+        panels_per_thread = -(-gates * -(-n // (self.lanes * side)) // WIDE)
+        panels = side * depth * panels_per_thread
         bf16 = buffer.bf16(half, training, x_along=(T * B, m), hm_along=(len(masked.HM), n), wx_down=(m, gates * n))
         bf16 += self.dense.bf16(half, training, pack_down=(panels * even(n), self.wide))
         sums = buffer("sums", threads, B, panels_per_thread * self.wide)
         space = Forward(self.dense("panels", panels * n, self.wide), sums, bf16)
         # The panels can be reused if the parameters have not changed since the last call; in training they always have.
         dropped = self.drop_weights and step.seed is not None
-        repack = training or dropped or self.packed != self.params.version
-        self.packed = None if dropped else self.params.version
+        repack = training or dropped or self.packed != (self.params.version, division)
+        self.packed = None if dropped else (self.params.version, division)
         self.saved = states, masked, weights
-        self.team(recurrence.forward, states, masked, space, weights, gates, repack)
+        self.team(recurrence.forward, states, masked, space, weights, gates, repack, division)
         arrays = [array[: (T + 1) * B].reshape(T + 1, B, -1) for array in states[1:]]
         return arrays[0][1:], tuple(array[T:, :, :n].copy() for array in arrays)
 
@@ -137,8 +138,9 @@ class LSTM:
         separate = bool(self.drop_weights) and add_h  # the mask must not apply to the gradient already in dW_h
         dropped = buffer("dW_h", n, gates * n) if separate else dW_h
 
-        panels_per_thread = -(-self.registers // WIDE)
-        panels = threads * self.depth * panels_per_thread
+        division = _, side = divide(threads, B, n, gates, self.lanes)
+        panels_per_thread = -(-n // (self.wide * side))
+        panels = side * self.depth * panels_per_thread
         widest = max(m, n, T * B) if gates in (len(masked.masks), len(masked.masks_x)) else 0
         bf16 = buffer.bf16(
             half, g_along=(self.depth * T * B, columns * even(n)), wxt_down=(gates * even(n), m),
@@ -152,7 +154,7 @@ class LSTM:
         accumulate = add_x, add_h and not separate, add_b
         gradients = Gradients(dx.reshape(T * B, -1), self.by_depth(dW_x, dropped, db), accumulate)
         dh = dh.reshape(T * B, -1)
-        self.team(recurrence.backward, gradients, space, states, masked, weights, dh, gates, columns)
+        self.team(recurrence.backward, gradients, space, states, masked, weights, dh, gates, columns, division)
         if self.drop_weights:
             self.drop_weights.backward(dropped)
             if separate:

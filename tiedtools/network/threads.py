@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import queue
 import threading
 import weakref
 from collections.abc import Callable
@@ -12,12 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.processor import available_cores
+from tiedtools.kernels.base.arrays import lines
+from tiedtools.kernels.base.barrier import GROUPS, SPINS
+from tiedtools.kernels.base.launch import RESTLESS, await_all, launcher, publish, serve
 
 Worker = tuple[int, int, np.ndarray]  # thread, threads, gate
 T = TypeVar("T")
-PATIENCE = 5  # seconds that an interrupted main thread waits for each of the others
 TEAMS: weakref.WeakSet["Team"] = weakref.WeakSet()
-FEW = 1 << 18  # elements that one thread processes in about the time it takes to wake another
+FEW = 1 << 14  # elements that one thread processes in about the time of a call of all threads
 
 
 class Idle:
@@ -48,8 +50,8 @@ class Team:
     """
 
     def __init__(self, threads: int) -> None:
-        self.threads, self.process, self.jobs = threads, 0, []
-        self.worker = 0, threads, np.zeros(16, np.int64)
+        self.threads, self.process = threads, 0
+        self.worker = 0, threads, np.zeros(GROUPS, np.int64)
         self.lock = threading.RLock()
         TEAMS.add(self)
 
@@ -58,13 +60,13 @@ class Team:
 
     def start(self) -> None:
         """Start the other threads. Raises TiedtoolsError if the system cannot start them all."""
-        gate, self.done = np.zeros(16, np.int64), queue.SimpleQueue()
+        gate = lines(GROUPS + 16 * self.threads, np.int64)
+        gate[RESTLESS] = self.threads <= available_cores()
         self.worker, *workers = [(number, self.threads, gate) for number in range(self.threads)]
-        self.jobs = [queue.SimpleQueue() for _ in workers]
-        end = weakref.finalize(self, close, self.jobs)
+        end = weakref.finalize(self, close, self.worker, os.getpid())
         try:
-            for worker, jobs in zip(workers, self.jobs):
-                start_thread(worker[0], self.threads, work, worker, jobs, self.done)
+            for worker in workers:
+                start_thread(worker[0], self.threads, serve, worker)
         except TiedtoolsError:
             end()
             raise
@@ -72,29 +74,14 @@ class Team:
 
     def __call__(self, kernel: Callable[..., object], *args: Any) -> None:
         """Call kernel(worker, *args) on every thread, and wait for all of them."""
-        if self.process != os.getpid():
+        if self.threads > 1 and self.process != os.getpid():
             self.start()
-        for jobs in self.jobs:
-            jobs.put((kernel, args))
-        failures = []
-        try:
-            kernel(self.worker, *args)
-        except Exception as error:
-            failures.append(error)
-        except KeyboardInterrupt:
-            # If the kernel had not started on this thread, the other threads may wait for it forever in the kernel.
-            with contextlib.suppress(queue.Empty):
-                for _ in self.jobs:
-                    self.done.get(timeout=PATIENCE)
-            raise
-        for failure in failures + [self.done.get() for _ in self.jobs]:
-            if failure:
-                raise failure
+        launcher(kernel)(self.worker, *args)
 
     def over(self, numbers: int, kernel: Callable[..., object], *args: Any) -> None:
         """Call the kernel as above, or only on this thread if it makes one pass over fewer than FEW numbers."""
         if numbers < FEW:
-            kernel((0, 1, self.worker[2]), *args)
+            launcher(kernel)((0, 1, self.worker[2]), *args)
         else:
             self(kernel, *args)
 
@@ -129,19 +116,8 @@ def start_thread(number: int, threads: int, target: Callable[..., object], *args
     return thread
 
 
-def work(worker: Worker, jobs: queue.SimpleQueue[Any], done: queue.SimpleQueue[Any]) -> None:
-    """Run jobs until the job is None. Holds no reference to the Team, so that it can be garbage-collected."""
-    while job := jobs.get():
-        kernel, args = job
-        failure = None
-        try:
-            kernel(worker, *args)
-        except Exception as error:
-            failure = error
-        done.put(failure)
-
-
-def close(queues: list[queue.SimpleQueue[Any]]) -> None:
-    """End the threads that wait on `queues` for jobs."""
-    for jobs in queues:
-        jobs.put(None)
+def close(worker: Worker, process: int) -> None:
+    """End the other threads of a Team, if this process started them; at exit, before their code is unloaded."""
+    if os.getpid() == process:
+        publish(worker, 0, 0)
+        await_all(worker, 10 * SPINS)

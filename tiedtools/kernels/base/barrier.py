@@ -9,6 +9,7 @@ from tiedtools.kernels.base.jit import jit
 SPINS = 10_000  # tens of microseconds; after that, waiting threads yield the core
 NEVER = np.zeros(1, np.uint8)
 LOCK = 4  # index of the lock's counter in a gate
+GROUPS = 64  # index of the barriers of groups of threads in a gate, two cache lines each
 
 yield_core = types.ExternalFunction("sched_yield", types.int32())
 

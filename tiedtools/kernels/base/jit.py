@@ -31,16 +31,23 @@ def jit(function=None, *, relaxed=False):
     if function is None:
         return lambda f: jit(f, relaxed=relaxed)
     fastmath = RELAXED if relaxed else False
-    options = dict(fastmath=fastmath, nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
-    kernel = numba.njit(pipeline_class=inner.Compiler, **options)(function)
-    version = numba.njit(no_cpython_wrapper=True, pipeline_class=inner.InnerCompiler, **options)(function)
+    kernel = compiled(function, lambda: Cache(function), inner.Compiler, fastmath=fastmath)
+    inside = dict(no_cpython_wrapper=True, fastmath=fastmath)
+    version = compiled(function, lambda: InnerCache(function, ".inner"), inner.InnerCompiler, **inside)
     template, kernel.get_overload = version.get_call_template, version.get_overload
     # In Numba, the type of a literal argument includes its value, so each new value would be compiled separately.
     kernel.get_call_template = lambda args, named: template(
         [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in named.items()}
     )
-    with contextlib.suppress(RuntimeError):  # no writable folder
-        kernel._cache, version._cache = Cache(function), InnerCache(function, ".inner")
+    return kernel
+
+
+def compiled(function, cache, pipeline, **options):
+    """Return the dispatcher of a function, with the cache that `cache` returns, or raises RuntimeError: no folder."""
+    options |= dict(nogil=True, _nrt=False, no_cfunc_wrapper=True, error_model="numpy")
+    kernel = numba.njit(pipeline_class=pipeline, **options)(function)
+    with contextlib.suppress(RuntimeError):
+        kernel._cache = cache()
     return kernel
 
 

@@ -55,14 +55,17 @@ def multiply(typingctx, C, G, B, accumulate):
 def part(worker, C):
     """Return (begin, end, first, last), the rows and columns of C that this thread computes.
 
-    Threads split the rows or, if these are too few for two threads, the columns.
+    Two threads split the rows or, if these are too few, the columns. More threads split both, so that the rows of G and
+    the columns of B that a thread reads are as few as possible.
     """
-    M, N = C.shape
-    if M <= ROWS:
-        first, last = partition(worker, N, VECTOR // C.itemsize)
-        return 0, M, first, last
-    begin, end = partition(worker, M, ROWS)
-    return begin, end, 0, N
+    (M, N), (thread, threads, gate) = C.shape, worker
+    across = threads if M <= ROWS else 1
+    for k in range(2, threads + 1 if M > ROWS and threads > 2 else 0):
+        if threads % k == 0 and M * k + N * threads // k < M * across + N * threads // across:
+            across = k
+    begin, end = partition((thread // across, threads // across, gate), M, ROWS)
+    first, last = partition((thread % across, across, gate), N, VECTOR // C.itemsize)
+    return begin, end, first, last
 
 
 @jit

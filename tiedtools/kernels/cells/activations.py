@@ -54,14 +54,13 @@ def activate_lstm(states, sums, b, row, before, after, units, n):
 
 
 @jit(relaxed=True)
-def deactivate_lstm(states, dC, carried, row, before, unit, units, n):
+def deactivate_lstm(states, dC, carried, row, before, after, unit, units, n):
     """Compute the gate gradients of one step: see recurrence.py. Nothing flows past W_h but dC, the gradient of c."""
     G, _, C = states
-    B = carried.shape[0]
-    for s in range(B):
+    for s in range(carried.shape[0]):
         gates, dh, dc = G[row + s, unit:], carried[s], dC[s, unit:]
         i, f, g, o = gates, gates[n:], gates[2 * n :], gates[3 * n :]
-        old, c = C[before + s, unit:], C[before + B + s, unit:]
+        old, c = C[before + s, unit:], C[after + s, unit:]
         for j in range(units):
             th = tanh(c[j])
             dc[j] += dh[j] * (o[j] - o[j] * th * th)
@@ -124,7 +123,7 @@ def activate_gru(states, sums, b, row, before, after, units, n):
 
 
 @jit(relaxed=True)
-def deactivate_gru(states, scratch, carried, row, before, unit, units, n):
+def deactivate_gru(states, scratch, carried, row, before, after, unit, units, n):
     """Compute the gradients of c, r, u, q of one step before the activations: see recurrence.py."""
     G, H = states
     for s in range(carried.shape[0]):
@@ -185,7 +184,7 @@ def activate_rhn(states, sums, b, row, before, after, units, n):
 
 
 @jit(relaxed=True)
-def deactivate_rhn(states, scratch, carried, row, before, unit, units, n):
+def deactivate_rhn(states, scratch, carried, row, before, after, unit, units, n):
     """Compute the gradients of k and g of one micro-step before the activations: see recurrence.py."""
     G, H = states
     for s in range(carried.shape[0]):

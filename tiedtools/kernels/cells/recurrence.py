@@ -4,19 +4,20 @@ A cell CELL is a NamedTuple of its states, CellStates, whose first fields are G 
 
     activate_cell(states, sums, b, row, before, after, units, n)
         Compute gates and states of one micro-step from G, which holds x_t W_x, and `sums`, h W_h.
-    deactivate_cell(states, scratch, carried, row, before, unit, units, n)
+    deactivate_cell(states, scratch, carried, row, before, after, unit, units, n)
         Turn the gates of `units` units, from `unit` on, into the gradients of what they were computed from, and
-        `carried` [B, units], the gradient of the state after a micro-step, into the part of the gradient of the state
-        before it that does not flow through W_h. scratch  [B, n], 0 before the last step
+        `carried` [R, units], the gradient of the state after a micro-step, into the part of the gradient of the state
+        before it that does not flow through W_h. scratch  [R, n], 0 before the last step
 
 A step has D micro-steps, 1 except in recurrent highway networks. `row`, `before`, and `after` are the first rows of a
-micro-step in G and of the states before and after it in H, and `units` is (begin, end, number with padding).
+micro-step in G and of the states before and after it, for R sequences; `units` is (begin, end, number with padding).
 
 Rows are (micro-step, step, sequence), in H with another step, the state after the window; columns of weights are
-(gate, unit). Each thread computes all gates of some units, whose number is a multiple of the `lanes` of a vector
-register. It copies their columns of W_h once into n_panels panels, each as wide as a tile, in the order in which the
-tiles read them. Odd steps read the panels from last to first: those read last in the step before are still in the
-cache.
+(gate, unit). Groups of threads each run some sequences through all steps, and only a group waits for its threads at
+each step (network/division.py). A thread computes all gates of some units, whose number is a multiple of the `lanes` of
+a vector register. Their columns of W_h are copied once into n_panels panels, each as wide as a tile, in the order in
+which tiles read them; all groups read the same panels. Odd steps read them from last to first: those read last in the
+step before are still in the cache. Threads in no group take part in the other products.
 
 h may be masked before W_h: not at all, by one mask, or by one per gate. x_t is passed once, or masked per gate. The
 carry path of highway networks is never masked, and one mask serves all micro-steps.
@@ -26,13 +27,14 @@ import sys
 from typing import Any, NamedTuple
 
 from tiedtools.kernels.base import inner
-from tiedtools.kernels.base.barrier import partition, sync
+from tiedtools.kernels.base.barrier import GROUPS, partition, sync
 from tiedtools.kernels.base.bfloat16 import left, paired, right
-from tiedtools.kernels.base.elementwise import add_rows, transpose
+from tiedtools.kernels.base.elementwise import LINE, add_rows, transpose
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import pack_down, part, product
 from tiedtools.kernels.base.shared import caller
 from tiedtools.kernels.base.tiles import ROWS, VECTOR, WIDE
+from tiedtools.kernels.output import linear
 
 
 class Weights(NamedTuple):
@@ -53,7 +55,7 @@ class Masked(NamedTuple):
 class Forward(NamedTuple):
     """Scratch of the forward pass; n_panels panels must hold all gates of the units of one thread."""
 
-    panels: Any  # [threads * D * n_panels * n, WIDE lanes]
+    panels: Any  # [threads of a group * D * n_panels * n, WIDE lanes]
     sums: Any  # [threads, B, n_panels * WIDE lanes]
     bf16: Any  # X and HM packed along rows, W_x and each panel down columns: see bfloat16.py
 
@@ -62,7 +64,7 @@ class Backward(NamedTuple):
     """Scratch of the backward pass; n_panels panels must hold the units of one thread."""
 
     scratch: Any  # [B, n], for `deactivate`
-    panels: Any  # [threads * D * n_panels * gates * n, WIDE lanes]
+    panels: Any  # [threads of a group * D * n_panels * gates * n, WIDE lanes]
     WxT: Any  # [gates * n, m]
     XT: Any  # [max(m, n), T * B]
     sums: Any  # [2, threads, n_panels * B, WIDE lanes]
@@ -93,90 +95,106 @@ activate, deactivate = of_cell("activate"), of_cell("deactivate")
 
 
 @jit
-def forward(worker, states, masked, space, weights, gates, repack):
+def forward(worker, states, masked, space, weights, gates, repack, division):
     """Compute the states and gates of all steps from block 0 of H, the initial states of the B sequences.
 
-    states  NamedTuple of a cell: G  [D * T * B, columns * n + 2 lanes], H  [D * (T + 1) * B, n], ...
-    repack  copy W_h into the panels; False if they already hold it
+    states    NamedTuple of a cell: G  [D * T * B, columns * n + 2 lanes], H  [D * (T + 1) * B, n], ...
+    repack    copy W_h into the panels; False if they already hold it
+    division  (groups, threads of a group): see network/division.py
     """
     G, H, HM, masks = states.G, states.H, masked.HM, masked.masks
-    (D, n, _), (K, B, _), (thread, threads, _) = weights.Wh.shape, masks.shape, worker
+    (D, n, _), (K, B, _), (thread, _, gate) = weights.Wh.shape, masks.shape, worker
     rows, panels, sums = G.shape[0] // D, space.panels, space.sums[thread]
     x_along, hm_along, wx_down, panels_down = space.bf16
     multiply_inputs(worker, G[:rows], masked.X, weights.Wx, gates, n, x_along, wx_down)
-    # Copy the columns of W_h for this thread's units into its panels.
-    n_panels, half = panels.shape[0] // n // threads // D, (n + 1) // 2
-    units = units_of(worker, n, VECTOR // sums.itemsize)
+    (groups, side), group, place = division, thread // division[1], thread % division[1]
+    member = place, side, gate[GROUPS + group * LINE :]
+    first, last = partition((min(group, groups), groups, gate), B)
+    R = last - first
+    # Copy the columns of W_h for this thread's units into their panels, together with the other groups.
+    n_panels, half = panels.shape[0] // n // side // D, (n + 1) // 2
+    units = units_of(member, n, VECTOR // sums.itemsize)
     begin, end, wide = units
-    for depth in range(D):
-        first = (thread * D + depth) * n_panels
+    for depth in range(D if group < groups else 0):
+        start = (place * D + depth) * n_panels
         if repack:
-            copy_columns(panels[first * n :], weights.Wh[depth], gates, begin, end, wide)
-        for panel in range(first, first + n_panels):
+            copy_columns(panels[start * n :], weights.Wh[depth], gates, begin, end, wide, group, groups)
+        for panel in range(start + group, start + n_panels, groups):
             right(panels_down, (panel * half, 0), panels[panel * n : (panel + 1) * n])
     h, packed = paired(hm_along, HM), paired(panels_down, panels)
-    terms = packed.shape[0] // n_panels // threads // D
-    hide(HM, H, masks, 0, begin, end, hm_along)
+    terms = packed.shape[0] // n_panels // side // D
+    hide(HM, H, masks, 0, first, last, begin, end, hm_along)
     sync(worker)
-    # Each micro-step: one product, the activations, and the masks of the new state, which all threads wait for.
-    for row in range(0, rows, B):
+    # Each micro-step: one product, the activations, and the masks of the new state, which the group waits for.
+    for row in range(0, rows if R else 0, B):
         for depth in range(D):
             before = depth * (rows + B) + row
             after = row + B if depth + 1 == D else before + rows + B
-            panels_of_depth = packed[(thread * D + depth) * n_panels * terms :]
-            z = sums[:, : gates * wide]
-            multiply_states(z, h[before:, :terms], panels_of_depth, gates, wide, K, rows + B, row // B)
-            activate(states, sums, weights.b[depth], depth * rows + row, before, after, units, n)
-            hide(HM, H, masks, after, begin, end, hm_along)
-            sync(worker)
+            panels_of_depth = packed[(place * D + depth) * n_panels * terms :]
+            z = sums[:R, : gates * wide]
+            multiply_states(z, h[before + first :, :terms], panels_of_depth, gates, wide, K, rows + B, row // B)
+            at = depth * rows + row + first
+            activate(states, sums[:R], weights.b[depth], at, before + first, after + first, units, n)
+            hide(HM, H, masks, after, first, last, begin, end, hm_along)
+            sync(member)
 
 
 @jit
-def backward(worker, gradients, space, states, masked, weights, dH, gates, columns):
+def backward(worker, gradients, space, states, masked, weights, dH, gates, columns, division):
     """Compute the Gradients from dH [T * B, n], the gradient of h_t. G becomes the gradient of the preactivations.
 
     columns  blocks of n columns of G: the first `gates` of them belong to W_x, and the last ones to W_h
     """
     dX, (dWx, dWh, db), (accumulate_x, accumulate_h, accumulate_b) = gradients
     scratch, panels, WxT, XT, sums, block, bf16 = space
-    X, HM, masks_x, masks = masked
-    G = states.G
-    (D, n, _), (K, B, _), (thread, threads, _) = weights.Wh.shape, masks.shape, worker
+    G, (X, HM, masks_x, masks) = states.G, masked
+    (D, n, _), (K, B, _), (thread, threads, gate) = weights.Wh.shape, masks.shape, worker
     rows, half, lanes = dH.shape[0], (n + 1) // 2, VECTOR // sums.itemsize
     across = WIDE * lanes
     g_along, wxt_down, xt_along, g_down, panels_down = bf16
-    # Transpose the weights: W_h for this thread's units, in panels.
-    n_panels = panels.shape[0] // (gates * n) // threads // D
+    (groups, side), group, place = division, thread // division[1], thread % division[1]
+    member = place, side, gate[GROUPS + group * LINE :]
+    first, last = partition((min(group, groups), groups, gate), B)
+    R = last - first
+    # Transpose the weights: W_h for this thread's units, in panels, together with the other groups.
+    n_panels = panels.shape[0] // (gates * n) // side // D
     transpose_inputs(worker, WxT, weights.Wx, wxt_down, gates, n)
-    begin, end, _ = units_of(worker, n, lanes)
-    for depth in range(D):
-        copy_rows(panels, panels_down, (thread * D + depth) * n_panels, weights.Wh[depth], gates, begin, end)
+    begin, end, _ = units_of(member, n, lanes)
+    for depth in range(D if group < groups else 0):
+        start = (place * D + depth) * n_panels
+        copy_rows(panels, panels_down, start, weights.Wh[depth], gates, begin, end, group, groups)
     errors, packed, WxT = paired(g_along, G), paired(panels_down, panels), paired(wxt_down, WxT)
-    size = WxT.shape[0]
-    first = size // gates * (columns - gates)
-    dh = sums[0, thread]
+    size, dh = WxT.shape[0], sums[0, thread]
+    left_of = size // gates * (columns - gates)
     dh[:] = 0
-    for s in range(B):
+    for s in range(first, last):
         scratch[s, begin:end] = 0
+    sync(worker)
 
     # Each micro-step in reverse: gate gradients, bias gradients, and the product that carries dh to the state before.
-    for row in range(rows - B, -1, -B):
-        add_states(dh, dH, row, B, begin, end, across)
+    for row in range(rows - B if R else -1, -1, -B):
+        add_states(dh, dH, row + first, R, begin, end, across)
         for depth in range(D - 1, -1, -1):
-            at = depth * rows + row
+            at, before = depth * rows + row + first, depth * (rows + B) + row + first
+            after = row + B + first if depth + 1 == D else before + rows + B
             for unit in range(begin, end, across):
-                carried = dh[(unit - begin) // across * B :][:B]
-                deactivate(states, scratch, carried, at, at + depth * B, unit, min(across, end - unit), n)
+                carried = dh[(unit - begin) // across * R :][:R]
+                deactivate(states, scratch[first:], carried, at, before, after, unit, min(across, end - unit), n)
             for k in range(columns):
-                gate = slice(k * n + begin, k * n + end)
-                if k < gates:
-                    add_rows(db[depth, gate], G[at : at + B, gate], accumulate_b or row < rows - B)
-                left(g_along, (at, k * half + begin // 2), G[at : at + B, gate])
-            sync(worker)
+                units = slice(k * n + begin, k * n + end)
+                if k < gates and side == threads:
+                    add_rows(db[depth, units], G[at : at + B, units], accumulate_b or row < rows - B)
+                left(g_along, (at, k * half + begin // 2), G[at : at + R, units])
+            sync(member)
             if row + depth > 0:
-                panels_of_depth = packed[(thread * D + depth) * n_panels * size :]
-                z = errors[at : at + B, first : first + size]
-                carry_back(dh, sums[1, thread], z, panels_of_depth, masks, begin, end, row // B)
+                panels_of_depth = packed[(place * D + depth) * n_panels * size :]
+                z = errors[at : at + R, left_of : left_of + size]
+                carry_back(dh, sums[1, thread], z, panels_of_depth, masks, first, begin, end, row // B)
+    if side < threads:  # a group has only the errors of some sequences
+        sync(worker)
+        begin, end = partition(worker, gates * n, LINE)
+        for depth in range(D):
+            add_rows(db[depth, begin:end], G[depth * rows : (depth + 1) * rows, begin:end], accumulate_b)
 
     add_inputs(worker, dX, errors[:rows], WxT, block, masks_x, gates)
     # One micro-step of G at a time is packed. Before it and XT are overwritten, all threads must have read them.
@@ -195,11 +213,11 @@ def backward(worker, gradients, space, states, masked, weights, dH, gates, colum
 
 
 @jit
-def add_states(dh, dH, row, B, begin, end, across):
+def add_states(dh, dH, row, R, begin, end, across):
     """Add the gradient of the states after a step, from the layer above, to dh."""
     for unit in range(begin, end, across):
-        for s in range(B):
-            to, source = dh[(unit - begin) // across * B + s], dH[row + s, unit:]
+        for s in range(R):
+            to, source = dh[(unit - begin) // across * R + s], dH[row + s, unit:]
             for j in range(min(across, end - unit)):
                 to[j] += source[j]
 
@@ -219,28 +237,31 @@ def multiply_inputs(worker, G, X, Wx, gates, n, x_along, wx_down):
     x_along, wx_down  scratch for X packed along rows and W_x down columns; see bfloat16.py
     """
     m, rows, lanes = Wx.shape[0], G.shape[0], VECTOR // G.itemsize
+    if X.shape[0] == rows:
+        linear.multiply(worker, G[:, : Wx.shape[1]], X, Wx, x_along, wx_down, False)
+        return
     pack_down(worker, wx_down, Wx)
     sync(worker)
     weights = paired(wx_down, Wx)
-    if X.shape[0] == rows:
-        begin, end, first, last = part(worker, G[:, : Wx.shape[1]])
-        x = left(x_along, (begin, 0), X[begin:end, :m])
-        product(G[begin:end, first:last], x, weights[:, first:last], False)
-    else:
-        begin, end = partition(worker, rows, ROWS)
-        wide = -(-n // lanes) * lanes  # columns past the gate's n are overwritten by the next gate
-        for k in range(gates):
-            x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
-            product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
-        G[begin:end, gates * n :] = 0
+    begin, end = partition(worker, rows, ROWS)
+    wide = -(-n // lanes) * lanes  # columns past the gate's n are overwritten by the next gate
+    for k in range(gates):
+        x = left(x_along, (begin, 0), X[k * rows + begin : k * rows + end, :m])
+        product(G[begin:end, k * n : k * n + wide], x, weights[:, k * n :], False)
+    G[begin:end, gates * n :] = 0
 
 
 @jit
-def copy_columns(panels, W, gates, begin, end, units):
-    """Copy the columns of W for units begin .. end - 1 into panels; each gate takes `units` columns, zero-padded."""
+def copy_columns(panels, W, gates, begin, end, units, group, groups):
+    """Copy the columns of W for units begin .. end - 1 into a group's share of the panels, every `groups`-th one.
+
+    Each gate takes `units` columns, zero-padded.
+    """
     n, lanes = W.shape[0], VECTOR // W.itemsize
     across = WIDE * lanes
     for column in range(0, gates * units, lanes):
+        if column // across % groups != group:
+            continue
         panel, vector = column // across * n, column % across
         gate, u = column // units, begin + column % units
         used = min(lanes, end - u)
@@ -274,16 +295,15 @@ def multiply_states(sums, states, packed, gates, units, K, each, t):
 
 
 @jit
-def hide(HM, H, masks, row, begin, end, hm_along):
-    """HM = H * mask, for each mask and for units begin .. end - 1 of one step; also pack HM as bfloat16."""
-    K, B, _ = masks.shape
-    for k in range(K):
-        for s in range(B):
+def hide(HM, H, masks, row, first, last, begin, end, hm_along):
+    """HM = H * mask, for each mask and a thread's sequences and units of one step; also pack HM as bfloat16."""
+    for k in range(masks.shape[0]):
+        for s in range(first, last):
             hm, h, mask = HM[k * H.shape[0] + row + s, begin:end], H[row + s, begin:end], masks[k, s, begin:end]
             for u in range(h.size):
                 hm[u] = h[u] * mask[u]
-    for first in range(row, HM.shape[0], H.shape[0]):
-        left(hm_along, (first, begin // 2), HM[first : first + B, begin:end])
+    for base in range(row, HM.shape[0], H.shape[0]):
+        left(hm_along, (base + first, begin // 2), HM[base + first : base + last, begin:end])
 
 
 @jit
@@ -297,10 +317,10 @@ def transpose_inputs(worker, WxT, Wx, wxt_down, gates, n):
 
 
 @jit
-def copy_rows(panels, panels_down, first, W, gates, begin, end):
-    """Transpose the rows of W for units begin .. end - 1 into panels from `first` on, and pack each gate of a panel."""
+def copy_rows(panels, panels_down, first, W, gates, begin, end, group, groups):
+    """Transpose rows of W into a group's share of the panels from `first` on, and pack each gate; see copy_columns."""
     n, across, half = W.shape[0], WIDE * (VECTOR // W.itemsize), (W.shape[0] + 1) // 2
-    for unit in range(begin, end, across):
+    for unit in range(begin + group * across, end, groups * across):
         panel = first + (unit - begin) // across
         rows = panels[panel * gates * n :][: gates * n]
         transpose(rows, W[unit : min(end, unit + across), : gates * n])
@@ -309,25 +329,25 @@ def copy_rows(panels, panels_down, first, W, gates, begin, end):
 
 
 @jit
-def carry_back(dh, masked, errors, packed, masks, begin, end, t):
+def carry_back(dh, masked, errors, packed, masks, first, begin, end, t):
     """dh += errors W_h^T times masks, for units begin .. end - 1.
 
-    dh, masked  [n_panels * B, WIDE lanes]: the gradient of h before W_h, and scratch       packed  panels of copy_rows
-    errors      [B, gates * n], or packed: the gradient of the gate preactivations
+    dh, masked  [n_panels * R, WIDE lanes]: the gradient of h before W_h, and scratch       packed  panels of copy_rows
+    errors      [R, gates * n], or packed: the gradient of the gate preactivations, from sequence `first` on
     """
-    (K, B, _), size, lanes = masks.shape, errors.shape[1], VECTOR // dh.itemsize
+    K, (R, size), lanes = masks.shape[0], errors.shape, VECTOR // dh.itemsize
     across, terms = WIDE * lanes, size // max(1, K)
     last = (end - begin - 1) // across
     for turn in range(last + 1):
         panel = last - turn if t % 2 else turn
         unit = begin + panel * across
         units = min(across, end - unit)
-        c, p, padded = panel * B, panel * size, -(-units // lanes) * lanes
-        target = (masked if K else dh)[c : c + B, :padded]
+        c, p, padded = panel * R, panel * size, -(-units // lanes) * lanes
+        target = (masked if K else dh)[c : c + R, :padded]
         for k in range(0, size, terms):
             product(target, errors[:, k : k + terms], packed[p + k : p + k + terms, :padded], K == 0)
-            for s in range(B if K else 0):
-                mask = masks[k // terms, s, unit:]
+            for s in range(R if K else 0):
+                mask = masks[k // terms, first + s, unit:]
                 for j in range(units):
                     dh[c + s, j] += masked[c + s, j] * mask[j]
 
@@ -336,13 +356,14 @@ def carry_back(dh, masked, errors, packed, masks, begin, end, t):
 def add_inputs(worker, dX, errors, weights, block, masks_x, gates):
     """dX = errors W_x^T, times masks_x [0, 1 or gates, B, m].        weights  W_x^T        block  [rows, m]: scratch"""
     (rows, _), (K, B, m), size = dX.shape, masks_x.shape, weights.shape[0]
-    begin, end = partition(worker, rows, ROWS)
     if K < 2:
-        product(dX[begin:end], errors[begin:end, :size], weights, False)
+        linear.multiply_packed(worker, dX, errors, weights, False)
+        begin, end, first, last = part(worker, dX)
         for r in range(begin, end if K else begin):
-            for j in range(m):
+            for j in range(first, min(last, m)):
                 dX[r, j] *= masks_x[0, r % B, j]
         return
+    begin, end = partition(worker, rows, ROWS)
     for k in range(gates):
         gate = slice(k * size // gates, (k + 1) * size // gates)
         product(block[begin:end, : dX.shape[1]], errors[begin:end, gate], weights[gate], False)
@@ -360,13 +381,13 @@ def add_weights(worker, dW, scratch, X, each, G, rows, gates, n, accumulate):
     X is transposed by copying: with a view, tiles would read single elements from several hundred distant rows.
     """
     block, XT, xt_along = scratch
+    if X.shape[0] == each:
+        linear.multiply_transposed(worker, dW, XT, xt_along, X[:rows], G, accumulate)
+        begin, end, first, last = part(worker, dW)
+        dW[begin:end, max(first, gates * n) : last] = 0
+        return
     begin, end = partition(worker, dW.shape[0], ROWS)
     xt = XT[begin:end, :rows]
-    if X.shape[0] == each:
-        transpose(xt, X[:rows, begin:end])
-        product(dW[begin:end], left(xt_along, (begin, 0), xt), G[:, : dW.shape[1]], accumulate)
-        dW[begin:end, gates * n :] = 0
-        return
     wide = min(block.shape[1], G.shape[1] - (gates - 1) * n)
     for k in range(gates):
         transpose(xt, X[k * each : k * each + rows, begin:end])

@@ -20,7 +20,7 @@ from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 
 WORDS = 100  # block size; the scores of a block and its rows of W fit the L2 cache
-PEAK, SUM, TOP, FACTOR = range(4)  # rows of a thread's statistics
+PEAK, SUM, TOP, FACTOR, TOTAL = range(5)  # rows of a thread's statistics
 
 
 class Weights(NamedTuple):
@@ -47,8 +47,8 @@ class Scratch(NamedTuple):
 
     Z: Any  # [V, R]; [threads * WORDS, R] without gradients
     XT: Any  # [n, R]
-    peaks: Any  # [ceil(V / WORDS), R]
-    stats: Any  # [threads, 4, R]
+    peaks: Any  # [ceil(V / WORDS) + threads, R]
+    stats: Any  # [threads, 5, R]
     parts: Any  # [threads, R, n], each thread's part of dX
     bf16: Any  # X and X^T packed down columns and, per thread, W and Z along rows and down: see bfloat16.py
 
@@ -65,8 +65,9 @@ def loss_and_gradient(worker, nll, gradients, scratch, X, weights, targets, scal
     thread = worker[0]
     part, stat = parts[thread], stats[thread]
     x_down, _, _, w_down, z_along, z_down = bf16
-    begin, end = partition(worker, W.shape[0], WORDS)
-    part[:] = 0
+    begin, end = words_of(worker, W.shape[0])
+    if begin == end:
+        part[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
         rows, x, target, aside = stop - start, X[start:stop], targets[start:stop], apart[start:stop]
@@ -83,7 +84,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, X, weights, targets, scal
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
             z = Z[word:stop]
-            to_gradient(z, stat, peaks[word // WORDS], rows)
+            to_gradient(z, stat, peaks[word // WORDS + thread], rows)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -147,34 +148,38 @@ def first_pass(worker, nll, scratch, X, weights, targets, stored):
     transpose_down(worker, XT, xt_down, X, n)
     stat[PEAK] = -1e30
     stat[SUM] = 0
-    begin, end = partition(worker, W.shape[0], WORDS)
+    begin, end = words_of(worker, W.shape[0])
     sync(worker)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
         z = Z[word:stop] if stored else Z[thread * WORDS :][: stop - word]
         product(z, left(w_along, (thread * WORDS, 0), W[word:stop, :n]), paired(xt_down, XT), False)
-        raise_peak(z, stat, peaks[word // WORDS], b[word:stop])
+        raise_peak(z, stat, peaks[word // WORDS + thread], b[word:stop])
         for r in range(rows):
             if word <= targets[r] < stop:
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
         exponentials(z, stat, b[word:stop])
     sync(worker)
-    # Combine the statistics of all threads, and add the scores apart. Other threads still read PEAK and SUM.
-    for r in range(rows):
+    # Combine the statistics of all threads for some rows, and add the scores apart, into those of the first thread.
+    begin, end = partition(worker, rows)
+    for r in range(begin, end):
         top, total = combined(stats, threads, PEAK, r)
         if apart.size and targets[r] == W.shape[0]:
             higher = max(top, apart[r])
             total = total * exp(top - higher) + exp(apart[r] - higher)
             top = higher
-        stat[TOP, r], stat[FACTOR, r] = top, total
-    begin, end = partition(worker, rows)
-    for r in range(begin, end):
-        if apart.size and targets[r] == W.shape[0]:
             nll[r] = -apart[r]
-        nll[r] = nll[r] + np.float64(stat[TOP, r]) + np.log(np.float64(stat[FACTOR, r])) if targets[r] >= 0 else 0
+        stats[0, TOP, r], stats[0, TOTAL, r] = top, total
+        nll[r] = nll[r] + np.float64(top) + np.log(np.float64(total)) if targets[r] >= 0 else 0
     sync(worker)
     for r in range(rows):
-        stat[SUM, r] = stat[FACTOR, r]
+        stat[TOP, r], stat[SUM, r] = stats[0, TOP, r], stats[0, TOTAL, r]
+
+
+@jit
+def words_of(worker, V):
+    """Return (begin, end), the words of this thread: whole blocks, or tenths where many threads share few blocks."""
+    return partition(worker, V, WORDS if worker[1] <= 2 else WORDS // 10)
 
 
 first_pass_shared = shared.caller(lambda kinds: first_pass)

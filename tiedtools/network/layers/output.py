@@ -37,8 +37,9 @@ class Softmax:
         buffer, n, threads, x = self.buffers, self.n, self.team.threads, x.reshape(-1, x.shape[-1])
         blocks = -(-len(x) // max(ROWS // 4, min(ROWS, SCORES // self.V)))
         rows = -(-len(x) // blocks)
-        Z, XT, peaks = buffer("scores", words, rows), buffer("xt", n, rows), buffer("peaks", -(-self.V // WORDS), rows)
-        stats, parts = buffer("stats", threads, 4, rows), buffer("parts", threads, rows, n)
+        Z, XT = buffer("scores", words, rows), buffer("xt", n, rows)
+        peaks = buffer("peaks", -(-self.V // WORDS) + threads, rows)
+        stats, parts = buffer("stats", threads, 5, rows), buffer("parts", threads, rows, n)
         return x, softmax.Scratch(Z, XT, peaks, stats, parts, self.bf16(buffer, rows, n, training))
 
     def bf16(self, buffers: Buffers, rows: int, n: int, used: bool = True) -> tuple[np.ndarray | None, ...]:

@@ -1,0 +1,134 @@
+"""Calls of a kernel by all threads of a team (network/threads.py), without Python on any but the first.
+
+The first thread converts the arguments once. The others wait in `serve`, in compiled code, for the address of a task,
+which calls the kernel with these arguments. With any number of threads, a call costs a few microseconds, or tens if
+threads have to be woken, because none of them needs the interpreter's lock.
+"""
+
+import functools
+import platform
+import sys
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from tiedtools.kernels.base import inner
+from tiedtools.kernels.base.barrier import SPINS, add_atomically, load_atomically, yield_core
+from tiedtools.kernels.base.jit import Cache, compiled, jit
+
+# Elements of a gate besides those in barrier.py: number of jobs so far, the task of the current one and its data,
+# whether threads may spin; number of threads that have finished it; number of threads that sleep.
+JOBS, TASK, DATA, RESTLESS, DONE, ASLEEP = 16, 17, 18, 19, 32, 48
+YIELDS = SPINS + 2_000  # turns of a millisecond or more, after which threads sleep
+FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform.startswith("linux") else 0
+WAIT, WAKE, ALL = 128, 129, 1 << 30  # FUTEX_PRIVATE_FLAG included
+PLACE = types.voidptr, types.intp  # arguments of a task: data, thread
+
+system_call = types.ExternalFunction("syscall", types.int64(*[types.int64] * 5))
+sleep_briefly = types.ExternalFunction("usleep", types.int32(types.int32))
+
+
+@intrinsic
+def perform(typingctx, task, data, thread):
+    """Call the task at an address."""
+
+    def codegen(context, builder, signature, args):
+        kind = context.call_conv.get_function_type(types.none, PLACE)
+        slots = [cgutils.alloca_once(builder, slot.pointee) for slot in kind.args[:2]]
+        task, data, thread = args
+        builder.call(builder.inttoptr(task, kind.as_pointer()), [*slots, builder.inttoptr(data, kind.args[2]), thread])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.intp), codegen
+
+
+@jit
+def publish(worker, task, data):
+    """Let the other threads perform a task; 0: let them return."""
+    _, threads, gate = worker
+    if threads > 1:
+        gate[TASK], gate[DATA], gate[DONE] = task, data, 0
+        add_atomically(gate, JOBS, 1)
+        if FUTEX and load_atomically(gate, ASLEEP):
+            system_call(FUTEX, gate[JOBS:].ctypes.data, WAKE, ALL, 0)
+
+
+@jit
+def await_all(worker, patience):
+    """Wait until the other threads have finished the job, but for no more than `patience` turns."""
+    _, threads, gate = worker
+    turns = 0
+    while threads > 1 and load_atomically(gate, DONE) < threads - 1 and turns < patience:
+        turns += 1
+        if turns > SPINS:
+            yield_core()
+
+
+@jit
+def serve(worker):
+    """Perform all tasks that are published, on another thread than the first, until the task is 0."""
+    thread, _, gate = worker
+    jobs = turns = 0
+    while jobs == 0 or gate[TASK]:
+        turns = 0
+        while load_atomically(gate, JOBS) == jobs:
+            turns += 1
+            if turns > YIELDS or not gate[RESTLESS]:
+                add_atomically(gate, ASLEEP, 1)
+                if FUTEX:
+                    system_call(FUTEX, gate[JOBS:].ctypes.data, WAIT, jobs, 0)  # returns at once if JOBS has changed
+                else:
+                    sleep_briefly(100)
+                add_atomically(gate, ASLEEP, -1)
+            elif turns > SPINS:
+                yield_core()
+        jobs += 1
+        if gate[TASK]:
+            perform(gate[TASK], gate[DATA], thread)
+            add_atomically(gate, DONE, 1)
+    add_atomically(gate, DONE, 1)
+
+
+def task_of(kernel):
+    """Return an intrinsic that calls `kernel` with a worker and a tuple of arguments, on all threads of the worker."""
+
+    @intrinsic
+    def call(typingctx, worker, args):
+        kinds = worker, *map(types.unliteral, args)
+
+        def codegen(context, builder, signature, values):
+            kind = context.call_conv.get_function_type(types.none, PLACE)
+            task = ir.Function(builder.module, kind, f"{builder.function.name}.task")
+            task.linkage = "internal"
+            within = ir.IRBuilder(task.append_basic_block())
+            pack = ir.LiteralStructType([value.type for value in values])
+            own, rest = cgutils.unpack_tuple(within, within.load(within.bitcast(task.args[2], pack.as_pointer())))
+            own = within.insert_value(own, task.args[3], 0)
+            inner.call(context, within, kernel, kinds, [own, *cgutils.unpack_tuple(within, rest)])
+            context.call_conv.return_value(within, context.get_dummy_value())
+
+            data = cgutils.alloca_once_value(builder, cgutils.pack_struct(builder, values))
+            numbers = [builder.ptrtoint(pointer, ir.IntType(64)) for pointer in (task, data)]
+            inner.call(context, builder, publish, (worker, types.int64, types.int64), [values[0], *numbers])
+            place = builder.bitcast(data, kind.args[2]), ir.IntType(64)(0)
+            status, _ = context.call_conv.call_function(builder, task, types.none, PLACE, place)
+            inner.call(context, builder, await_all, (worker, types.intp), [values[0], ir.IntType(64)(1 << 62)])
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return context.get_dummy_value()
+
+        return types.void(worker, types.Tuple(kinds[1:])), codegen
+
+    return call
+
+
+@functools.cache
+def launcher(kernel):
+    """Return a function like `kernel` for Python that runs on all threads of the worker (0, threads, gate)."""
+    call = task_of(kernel)
+
+    def launch(worker, *args):
+        call(worker, args)
+
+    return compiled(launch, lambda: Cache(kernel.py_func, ".team"), inner.Compiler)
