@@ -7,13 +7,18 @@ does not occur in UTF-8, and the word is compared with the arena.
 """
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.cpython.unsafe.numbers import leading_zeros
+from numba.extending import intrinsic
 
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import GOLDEN, U32
 
 BLANK, NEWLINE, TAB, RETURN = 32, 10, 9, 13
-ONE, U8 = np.uint64(1), np.uint64(8)
+ONE, U8, U64 = np.uint64(1), np.uint64(8), np.uint64(64)
 LONG = np.uint64(0xFF << 56)
+LOW_BITS, ABOVE_BLANK, HIGH_BITS = (np.uint64(byte * 0x0101010101010101) for byte in (0x7F, 0x7F - BLANK, 0x80))
 
 # Fields of `state`: number of words, arena bytes used, position in the text, and numbers of newlines and unknown words.
 WORDS, USED, POSITION, LINES, UNKNOWN = range(5)
@@ -32,6 +37,18 @@ def scramble(key):
     """Hash `key` to a slot number (before masking) that depends on all of its bits."""
     h = key * GOLDEN
     return h ^ (h >> U32)
+
+
+@intrinsic
+def eight_bytes(typingctx, text, i):
+    """Return text[i : i + 8] (uint8) as a uint64 with the first byte highest."""
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.gep(array.data, [args[1]])
+        return builder.bswap(builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1))
+
+    return types.uint64(text, types.intp), codegen
 
 
 @jit
@@ -62,9 +79,24 @@ def encode(ids, counts, starts, arena, table, state, text, grow, unknown):
             i += 1
             continue
 
-        # Read a word: up to 8 bytes are its key; a longer word is hashed.
+        # Read a word: up to 8 bytes are its key; a longer word is hashed. First 8 bytes at a time, to one that is no
+        # greater than a blank, then one at a time: at the end of the text, and after control characters.
         start = i
         key = code = np.uint64(0)
+        while i + 8 <= text.size:
+            eight = eight_bytes(text, i)
+            ends = ~((eight & LOW_BITS) + ABOVE_BLANK | eight) & HIGH_BITS
+            bits = np.uint64(leading_zeros(ends))
+            if bits == 0:
+                break
+            code = scramble(code ^ key)
+            if bits < 64:
+                key = key << bits | eight >> (U64 - bits)
+                i += np.int64(bits >> np.uint64(3))
+                break
+            key = eight
+            i += 8
+        byte = text[i]
         while byte > BLANK or not is_blank(byte):
             if byte == 0:
                 state[POSITION] = i
@@ -130,6 +162,17 @@ def rehash(bigger, table):
                 slot = (slot + ONE) & mask
             bigger[slot, 0] = table[old, 0]
             bigger[slot, 1] = table[old, 1]
+
+
+@jit
+def rearrange(out, counts, ids, bounds, order):
+    """Write the documents `order` of a text, ids[bounds[k] : bounds[k + 1]], to `out`, and add their words to `counts`."""
+    n = 0
+    for document in order:
+        for i in range(bounds[document], bounds[document + 1]):
+            out[n] = ids[i]
+            counts[ids[i]] += 1
+            n += 1
 
 
 @jit
