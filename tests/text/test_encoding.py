@@ -36,7 +36,7 @@ def words_of(encoded):
 
 
 def random_text(rng, n):
-    alphabet = "abcde" * 3 + "éßЖ中\u00a0\u2028😀"
+    alphabet = "abcde" * 3 + "\x01\x1féßЖ中\u00a0\u2028😀"
     blanks = [" ", " ", "  ", "\t", "\n", "\r\n", "\n\n", " \x0b", "\x0c"]
     lengths = [1, 1, 2, 3, 7, 8, 9, 16, 17, 40]
     word = lambda: "".join(rng.choices(alphabet, k=rng.choice(lengths)))

@@ -294,7 +294,7 @@ def count_shares(
 
 
 def renumber(file: Any, new_id: np.ndarray) -> int:
-    """Replace each ID k of a file by int32 new_id[k] in place and remove negative IDs; return the number of those left."""
+    """Replace each ID k of a file with new_id[k] (int32), in place, without negative IDs; return how many remain."""
     file.seek(0)
     block = np.empty(BLOCK, np.int32)
     read = written = 0

@@ -166,7 +166,7 @@ def rehash(bigger, table):
 
 @jit
 def rearrange(out, counts, ids, bounds, order):
-    """Write the documents `order` of a text, ids[bounds[k] : bounds[k + 1]], to `out`, and add their words to `counts`."""
+    """Write documents k of `order`, ids[bounds[k] : bounds[k + 1]], to `out`, and add their words to `counts`."""
     n = 0
     for document in order:
         for i in range(bounds[document], bounds[document + 1]):
