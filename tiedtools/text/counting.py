@@ -17,6 +17,7 @@ from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # IDs renumbered at a time
+AHEAD = 64  # words whose slots are prefetched
 WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers
 TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
 NO_WORD = "\x7f</s>\x7f"  # as first word of a WordTable, makes `</s>` in a text an ordinary word
@@ -37,7 +38,7 @@ class WordTable:
         self.counts = map_zeros(self.capacity, np.int64)
         self.starts = map_zeros(self.capacity + 1, np.int64)
         self.arena = map_zeros(16 * self.capacity, np.uint8)
-        self.state = np.zeros(5, np.int64)
+        self.state, self.ahead = np.zeros(5, np.int64), np.zeros((AHEAD, 3), np.uint64)
         self.ids = map_zeros(1, np.int32)
         for _ in self.encode(" ".join([*words, ""]).encode()):
             pass
@@ -107,9 +108,8 @@ class WordTable:
         status = tokenize.FULL
         while status == tokenize.FULL:
             used = self.state[tokenize.USED]
-            status, n = tokenize.encode(
-                self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow, unknown
-            )
+            arrays = self.ids, self.counts, self.starts, self.arena, self.table
+            status, n = tokenize.encode(*arrays, self.state, self.ahead, text, grow, unknown)
             if status == tokenize.NUL:
                 raise ValueError(ZERO_BYTE, int(self.state[tokenize.POSITION]))
             self.check_utf8(text, int(used), grow)
@@ -219,7 +219,8 @@ def count(
         if several:
             known = numbers[k % len(numbers)]
             known.frombytes(table.encoded(new) if new else b"")
-            ids = np.frombuffer(known, np.int32)[np.frombuffer(ids, np.int32)]
+        if several and keep:
+            ids = np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32), mode="wrap")
         if keep:
             keep.write(ids)
         if marks:
@@ -228,7 +229,7 @@ def count(
     if several:
         table.counts[:] = 0  # merging counted the words once
         for counted, known in zip(used, numbers):
-            table.counts[known] += counted.counts[: len(known)]
+            table.counts[np.frombuffer(known, np.int32)] += counted.counts[: len(known)]
             table.state[TOTALS] += counted.state[TOTALS]
     elif used:
         table = used[0]
