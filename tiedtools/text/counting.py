@@ -216,23 +216,19 @@ def count(
             line += lines_before(path) + error.args[1] + 1
             raise TiedtoolsError(f"{shown(path)}:{line}: {error.args[0]}") from None
         line += lines
-        if several:
-            known = numbers[k % len(numbers)]
-            known.frombytes(table.encoded(new) if new else b"")
-        if several and keep:
-            ids = np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32), mode="wrap")
+        known = numbers[k % len(numbers)]
+        if several and new:
+            known.frombytes(table.encoded(new))
         if keep:
-            keep.write(ids)
+            keep.write(np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32)) if several else ids)
         if marks:
             marks.see(path, ids)
-    used = [counter.table for counter in counters if counter.table]
-    if several:
-        table.counts[:] = 0  # merging counted the words once
-        for counted, known in zip(used, numbers):
-            table.counts[np.frombuffer(known, np.int32)] += counted.counts[: len(known)]
-            table.state[TOTALS] += counted.state[TOTALS]
-    elif used:
-        table = used[0]
+    tables = [counter.table for counter in counters if counter.table]
+    table.counts[:] = 0  # merging counted the words once
+    for counted, known in zip(tables if several else [], numbers):
+        table.counts[np.frombuffer(known, np.int32)] += counted.counts[: len(known)]
+        table.state[TOTALS] += counted.state[TOTALS]
+    table = table if several else (*tables, table)[0]
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         what = f"`{END}` occurs {typed:,} times and is read as a line end"
         log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")

@@ -95,8 +95,7 @@ class Word2Vec(modelfile.Stored):
     def draw(self) -> None:
         config, emb_in, reach = self.config, self.emb_in, np.float32(2 * self.config.init_range)
 
-        def rng(row: int) -> np.random.Generator:
-            """Return the generator of the numbers from a row on; each draw of 64 bits is two of them."""
+        def rng(row: int) -> np.random.Generator:  # of the numbers from a row on, two in each draw of 64 bits
             return np.random.Generator(np.random.PCG64(config.seed).advance((row * config.size + 1) // 2))
 
         def fill(row: int) -> None:
