@@ -2,15 +2,16 @@
 
 A run of W words in E epochs on N machines, one rank each, of r words/s:
 
-    run       = start + W/E / (N * counting) + E * epoch + V * size / writing
-    epoch     = K periods, then an exchange of all V rows; K = W/E / default_period(N, W)
-    period    = W/E / K / (N * r) + handling / cores        a core that handles changes does not train
+    run       = start + W/E / (N * counting) + E epochs + V * size / writing
+    epoch     = intervals until W/E words are done, then an exchange of all V rows
+    interval  = words / (N * r) + handling / cores          a core that handles changes does not train
     exchange  = handling + 2 (N-1)/N * bytes / bandwidth + blocks * 2 log2(N) * latency
     handling  = bytes in float32 / handled                  computing the changes, and combining them
 
 Exchange j has the first min(V, FREQUENT * (j & -j)) rows of each matrix, in blocks of BLOCK. It starts at the end of
-period j, or when exchange j - 1 is complete. Training waits at the end of period j + 2 until it is complete. An
-all-reduce by halving and doubling sends 2 (N-1)/N of its bytes, as a ring does, in 2 log2(N) messages.
+interval j, or when exchange j - 1 is complete. Training waits at the end of interval j + 2 until it is complete, and
+intervals adapt as in training (`Interval`). An all-reduce by halving and doubling sends 2 (N-1)/N of its bytes, as a
+ring does, in 2 log2(N) messages.
 
 The time to merge vocabularies is omitted. The vocabulary does not depend on the text's length. One machine needs no
 exchanges.
@@ -21,7 +22,7 @@ import math
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.models.word2vec.exchange import BLOCK, FREQUENT
-from tiedtools.models.word2vec.ranksrun import STEP, default_period
+from tiedtools.models.word2vec.ranksrun import STEP, Interval
 
 MACHINES, NETWORKS = (1, 2, 4, 8, 16, 32), (1, 10, 100)
 GRID = [10 ** (k / 10) for k in range(60, 141)]  # words of a run, W
@@ -33,7 +34,7 @@ class Setup:
 
     words_per_s     training speed of one machine        cores    cores of a machine
     matrices        1 if input and output vectors are tied, otherwise 2
-    exchange_words  words of all machines between two exchanges; 0: as in `tiedtools w2v`
+    exchange_words  words of all machines between two exchanges; 0: adapted, as in `tiedtools w2v`
     bytes           bytes of an exchanged number; 2: bfloat16
     gbits           bandwidth in each direction in Gbit/s
     latency         seconds per message; MPICH polls about 4 times
@@ -77,36 +78,48 @@ class Setup:
         sent = 2 * (n - 1) / n * numbers * self.bytes
         return handling + sent / (self.gbits * 1e9 / 8) + messages * self.latency, handling
 
-    def epoch(self, n, words):
-        """Return the seconds of one epoch of a run of `words` words on n machines."""
-        epoch_words = words / self.epochs
+    def training(self, n, words):
+        """Return the seconds of training on `words` words, all epochs together, on n machines."""
         if n == 1:
-            return epoch_words / self.words_per_s
-        periods = max(1, round(epoch_words / (self.exchange_words or default_period(n, words))))
-        training = epoch_words / periods / (n * self.words_per_s)
+            return words / self.words_per_s
         cycle = 1 << max(0, math.ceil(math.log2(self.vocabulary / FREQUENT)))  # exchanges, of which one has all rows
-        rows = [min(self.vocabulary, FREQUENT << k) for k in range(cycle.bit_length())]
-        exchanges = [self.exchange(n, top) for top in rows]
-        now, ends, times = 0.0, [0.0] * 3, {}
-        simulated = min(periods - 1, 2 * cycle)
-        for j in range(1, simulated + 1):
+        exchanges = [self.exchange(n, min(self.vocabulary, FREQUENT << k)) for k in range(cycle.bit_length())]
+        interval = Interval(n, words, True, self.exchange_words or None)
+        first, *others = (self.epoch(n, words / self.epochs, interval, exchanges) for _ in range(min(2, self.epochs)))
+        return first + (self.epochs - 1) * sum(others) + self.epochs * exchanges[-1][0]
+
+    def epoch(self, n, words, interval, exchanges):
+        """Return the seconds of an epoch without its last exchange.
+
+        interval   an Interval, which is adapted
+        exchanges  results of `exchange` for FREQUENT rows, twice as many, and so on
+        """
+        cycle, done, now, ends = 1 << len(exchanges) - 1, 0.0, 0.0, [0.0] * 3
+        times, share = [(done, now)], 0.0
+        while done + 1.5 * interval.words < words and len(times) <= 3 * cycle + 100:
+            j = len(times)
             seconds, handling = exchanges[min(j & -j, cycle).bit_length() - 1]
-            now = max(now, ends[-3]) + training + handling / self.cores
+            waited = max(0.0, ends[-3] - now)
+            duration = waited + interval.words / (n * self.words_per_s) + handling / self.cores
+            now, done = now + duration, done + interval.words
             ends = [*ends[-2:], max(now, ends[-1]) + seconds]
-            times[j] = now
-        if simulated < periods - 1:  # the rest repeats the second cycle
-            more = (times[2 * cycle] - times[cycle]) / cycle * (periods - 1 - simulated)
-            now, ends = now + more, [end + more for end in ends]
-        return max(max(now, ends[-3]) + training, ends[-1]) + self.exchange(n, self.vocabulary)[0]
+            interval.adapt(share)  # of the exchange before
+            share = (waited + handling / self.cores) / duration
+            times.append((done, now))
+        if done + 1.5 * interval.words < words:  # the rest repeats the last cycle
+            start, since = times[-1 - cycle]
+            more = (now - since) * (words - done) / (done - start)
+            return max(now + more, ends[-1] + more)
+        return max(max(now, ends[-3]) + (words - done) / (n * self.words_per_s), ends[-1])
 
     def run(self, n, words):
         """Return the seconds of a whole run of `words` words, all epochs together, on n machines."""
         once = words / self.epochs / (n * self.counting) + self.vocabulary * self.size / self.writing
-        return (self.start if n == 1 else self.start_mpi) + once + self.epochs * self.epoch(n, words)
+        return (self.start if n == 1 else self.start_mpi) + once + self.training(n, words)
 
     def rate(self, n, words):
         """Return the training speed of n machines in words/s."""
-        return words / (self.epochs * self.epoch(n, words))
+        return words / self.training(n, words)
 
     def words_for(self, n, speedup):
         """Return the smallest run of GRID from which n machines exceed this speedup; None: no run."""

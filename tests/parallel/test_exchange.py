@@ -1,5 +1,7 @@
 """Test exchanges between ranks, a run on threads as ranks, and the watcher."""
 
+import itertools
+import math
 import shutil
 import signal
 import subprocess
@@ -14,10 +16,11 @@ from w2vcase import topic_text
 from tiedtools.base import interrupts
 from tiedtools.kernels.word2vec import exchange as kernels
 from tiedtools.models.word2vec import exchange as exchanges
+from tiedtools.models.word2vec import ranksrun
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.model import Word2Vec
-from tiedtools.models.word2vec.ranksrun import RanksRun
+from tiedtools.models.word2vec.ranksrun import Interval, RanksRun
 from tiedtools.models.word2vec.tables import subsampling_thresholds
 from tiedtools.text.vocab import Vocab
 
@@ -72,7 +75,7 @@ def model(**options):
     return Word2Vec(Vocab(["</s>", *map(str, range(ROWS - 1))], counts), Config(size=WIDTH, **options))
 
 
-def exchanged(size, change, everything=True, half=False, **options):
+def exchanged(size, change, everything=True, half=False, stretch=1, **options):
     """Return the models of `size` ranks after change(rank, model) and an exchange, and their Exchanges."""
     models = [model(**options) for _ in range(size)]
     found = {}
@@ -80,8 +83,9 @@ def exchanged(size, change, everything=True, half=False, **options):
     def work(ranks):
         mine = models[ranks.rank]
         exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ranks, half=half)
+        exchange.stretch = stretch
         change(ranks.rank, mine)
-        exchange.start(ranks.rank == 1, 1000, everything)
+        exchange.start(ranks.rank == 1, 1000, 0.25 * ranks.rank, everything)
         while exchange.busy:
             exchange.poll()
         found[ranks.rank] = exchange
@@ -108,6 +112,7 @@ def test_all_parameters_become_equal_and_one_ranks_change_is_kept(options, half,
     for exchange in found:
         exchange.restore()
         assert exchange.flags == 1 and exchange.sent == found[0].sent
+        np.testing.assert_array_equal(exchange.losses, [0, 0.25, 0.5])
     for name, was in start.items():
         for other in models[1:]:
             np.testing.assert_array_equal(models[0].arrays[name], other.arrays[name])
@@ -127,6 +132,9 @@ def test_changes_of_rare_rows_are_added_and_those_of_frequent_ones_averaged(monk
     found[0].restore()
     np.testing.assert_allclose(models[0].emb_in[:20], start[:20] + 1, atol=1e-5)
     np.testing.assert_allclose(models[0].emb_in[20:], start[20:] + 2, atol=1e-5)
+    models, found = exchanged(2, change, stretch=1e20)
+    found[0].restore()
+    np.testing.assert_allclose(models[0].emb_in, start + 2, atol=1e-5)
 
 
 def test_training_goes_on_during_an_exchange():
@@ -166,14 +174,66 @@ def test_what_a_rank_trains_on_while_it_pauses_does_not_count_as_exchanged(monke
     """The number of exchanges must be the same on all ranks: it decides whether the epoch is over."""
     monkeypatch.setattr("tiedtools.models.word2vec.run.CHUNK", 300)
     run = RanksRun(Word2Vec(VOCAB, Config(size=4)), TEXT, ThreadRanks.team(1)[0], words=TEXT.size // 4)
-    assert run.periods == 4
     run.exchange.flags = 1  # a rank has asked to pause
     run.next = len(run.cuts) // 4 + 1
     run.tick()
-    assert (run.pausing, run.number) == (True, 1)
+    assert run.pausing and run.exchanged == pytest.approx(1 / 4, abs=1e-3)
     run.next = len(run.cuts) - 1
     run.tick()
-    assert (run.pausing, run.number) == (True, 1)
+    assert run.pausing and run.exchanged == pytest.approx(1 / 4, abs=1e-3)
+
+
+def test_intervals_lengthen_while_exchanges_cost_a_tenth_of_the_time_and_no_further():
+    """Each exchange costs 3,000 words' time; 10% is reached at 30,000 words, within the bounds."""
+    for total, longest, expected in (75e6, math.inf, 30_000), (75e6, 20_000, 20_000), (300e6, 10_000, 20_000):
+        interval = Interval(9, total, True)
+        assert interval.words == 150_000 * math.sqrt(total / 75e6)
+        interval.words = interval.shortest = 4000
+        interval.longest = longest * math.sqrt(total / 75e6)
+        for _ in range(1000):
+            interval.adapt(3000 / interval.words)
+        assert expected <= interval.words <= min(2 * expected, interval.longest)  # 5 to 10% of the time
+        for _ in range(1000):
+            interval.adapt(0)
+        assert interval.words == 4000
+    assert Interval(2, 75e6, True).longest >= Interval(2, 75e6, True).shortest
+    fixed = Interval(9, 75e6, True, 5000)
+    fixed.adapt(1)
+    assert fixed.words == 5000
+
+
+def test_cbow_averages_less_in_intervals_longer_than_those_its_saturation_was_chosen_with():
+    cases = (2, 1.2e6, 1), (4, 4e5, 1), (8, 3e5, 1.75), (16, 8e4, 1), (16, 3e5, 1.75)
+    for (ranks, words, stretch), cbow in itertools.product(cases, (True, False)):
+        interval = Interval(ranks, 75e6, cbow)
+        interval.words = words
+        assert interval.stretch == pytest.approx(stretch if cbow else 1)
+
+
+def test_all_ranks_lengthen_the_interval_alike_by_the_loss_of_the_rank_that_lost_least(monkeypatch):
+    monkeypatch.setattr("tiedtools.models.word2vec.run.CHUNK", 50)
+    monkeypatch.setattr(ranksrun, "SHORTEST", 300)
+    monkeypatch.setattr(ranksrun, "MEMORY", 1)
+    started = {0: [], 1: []}
+
+    class Losing(RanksRun):
+        def lost_share(self):
+            started[self.ranks.rank].append((self.exchanged, self.interval.words))
+            return [0.9, 0.5 if self.epoch == 0 else 0.01][self.ranks.rank]
+
+    def work(ranks):
+        run = Losing(Word2Vec(VOCAB, Config(size=4, epochs=2)), TEXT, ranks)
+        run.progress.begin(2 * run.words, 0, [])
+        with run.clock():
+            run.train()
+
+    threads = [threading.Thread(target=work, args=[ranks], daemon=True) for ranks in ThreadRanks.team(2)]
+    [thread.start() for thread in threads]
+    [thread.join(20) for thread in threads]
+    assert started[0] == started[1]
+    words = [interval for _, interval in started[0]]
+    first, last = words[: len(words) // 3], words[-len(words) // 3 :]
+    assert first == sorted(first) and first[0] == 300 < first[-1] and last == sorted(last, reverse=True)
 
 
 def test_a_signal_while_one_computes_the_validation_loss_stops_all_at_their_next_meeting(no_signals):

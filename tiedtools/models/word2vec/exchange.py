@@ -77,6 +77,9 @@ class Exchange:
     delay       minimum duration of an exchange in seconds, to simulate a slow network
     now         number of tokens that all ranks have trained on before
     flags       sum of the ranks' flags in the last exchange
+    losses      share of time that each rank had lost, as given to `start` of the last exchange; float32 [ranks]
+    seconds     time this rank has spent on computing and combining changes
+    stretch     factor of the saturation
     sent        bytes summed by this rank
     """
 
@@ -87,27 +90,29 @@ class Exchange:
         self.matrices, self.ranks, self.delay = shared_matrices(model, thresholds, lr_factor, now), ranks, delay
         width = model.padded[0].shape[1]
         rows = min(BLOCK, max(len(matrix.values) for matrix in self.matrices))
-        size = rows * (width + 1) + 2
+        size = (rows * (width + 1) + 1 + ranks.size + 1) // 2 * 2
         self.changes, self.total = line_up(size), line_up(size)
         self.narrow = [line_up(size // 2, np.uint32) for _ in range(2 * half)]  # changes and total, as bfloat16
         self.pending: list[Any] = []
         self.complete: Any = None
         self.flags = self.sent = self.count = 0
+        self.losses, self.seconds, self.stretch = np.zeros(ranks.size, np.float32), 0.0, 1.0
 
     @property
     def busy(self) -> bool:
         """Whether an exchange is under way."""
         return bool(self.pending)
 
-    def start(self, flag: bool, now: int, everything: bool = False) -> None:
+    def start(self, flag: bool, now: int, lost: float = 0.0, everything: bool = False) -> None:
         """Start an exchange of the most frequent rows, or of all.
 
         flag  0 or 1; the sum over all ranks is in `flags` when the exchange is complete
         now   number of tokens that all ranks have trained on, equal on all ranks
+        lost  share of the time since the last exchange that this rank has lost; `losses` then has those of all ranks
         """
         self.count += 1
         top = FREQUENT * (self.count & -self.count)
-        self.flag, self.now, self.due = flag, now, time.monotonic() + self.delay
+        self.flag, self.now, self.lost, self.due = flag, now, lost, time.monotonic() + self.delay
         self.pending = [
             (matrix, first, min(first + BLOCK, last))
             for matrix in self.matrices
@@ -117,11 +122,11 @@ class Exchange:
         self.send()
 
     def views(self, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return views of a buffer for the first pending block: changes [rows, P], ranks [rows], flags [1]."""
+        """Return views of a buffer for the first pending block: changes [rows, P], ranks [rows], flags [1 + ranks]."""
         matrix, first, last = self.pending[0]
         rows, width = last - first, matrix.values.shape[1]
         n = rows * width
-        return buffer[:n].reshape(rows, width), buffer[n : n + rows], buffer[n + rows : n + rows + 1]
+        return buffer[:n].reshape(rows, width), buffer[n : n + rows], buffer[n + rows : n + rows + 1 + self.ranks.size]
 
     def sent_size(self) -> int:
         """Return the number of elements to send for the first pending block, rounded up to an even number."""
@@ -129,10 +134,12 @@ class Exchange:
 
     def send(self) -> None:
         """Start the sum of the first pending block."""
+        since = time.monotonic()
         matrix, first, last = self.pending[0]
-        changes, ranks, flag = self.views(self.changes)
+        changes, ranks, flags = self.views(self.changes)
         exchange.take_changes(changes, ranks, matrix.values[first:last], matrix.base[first:last])
-        flag[0] = self.flag
+        flags[:] = 0
+        flags[0], flags[1 + self.ranks.rank] = self.flag, self.lost
         size = self.sent_size()
         if self.narrow:
             message, total = (packed[: size // 2] for packed in self.narrow)
@@ -142,6 +149,7 @@ class Exchange:
             message = self.changes[:size]
             self.complete = self.ranks.start_sum(self.total[:size], message)
         self.sent += message.nbytes
+        self.seconds += time.monotonic() - since
 
     def poll(self) -> bool:
         """Apply each complete sum, and start the next. Returns whether the exchange has just been completed."""
@@ -156,18 +164,21 @@ class Exchange:
         return False
 
     def receive(self) -> None:
+        """Replace this rank's changes of the first pending block by its share of the sum."""
+        since = time.monotonic()
         matrix, first, last = self.pending[0]
         (changes, _, _), (total, ranks, flags) = self.views(self.changes), self.views(self.total)
         if self.narrow:
             size = self.sent_size()
             exchange.widen(self.total[:size], self.narrow[1][: size // 2])
-        occurrences = np.minimum(matrix.rates[first:last] * (self.now - matrix.since[first:last]), 1e9)
+        occurrences = np.minimum(matrix.rates[first:last] * (self.now - matrix.since[first:last]) / self.stretch, 1e9)
         occurrences[np.isnan(occurrences)] = 0
         rows = slice(first, last)
         exchange.combine(matrix.values[rows], matrix.base[rows], changes, total, ranks, occurrences)
         matrix.since[rows] = self.now
-        self.flags = int(flags[0])
+        self.flags, self.losses = int(flags[0]), flags[1:].copy()
         del self.pending[0]
+        self.seconds += time.monotonic() - since
 
     def restore(self) -> None:
         """Set the matrices to their values after the last exchange; if it had all rows, all ranks are then equal."""

@@ -27,15 +27,46 @@ STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress on
 PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
-EXCHANGE_WORDS = 1_200_000  # see `default_period`
+# Words between exchanges, see `Interval`; the longest were chosen by correlations on 8 ranks (docs/mpi.md).
+SHORTEST, LONGEST_CBOW, LONGEST_SKIPGRAM = 1_200_000, 350_000, 220_000
+RANKS = 8  # number of ranks on which SATURATION was chosen
+LOST = 0.05, 0.1  # shares of the time: an interval is shortened below the first, and lengthened above the second
+CHANGE = 1.02  # factor by which an interval changes
+MEMORY = 32  # exchanges over which the share of time lost is a mean
 
 
-def default_period(ranks: int, words: float) -> float:
-    """Return the words of all ranks between two exchanges, for a run of `words` words in all epochs.
+class Interval:
+    """Words of all ranks between two exchanges, lengthened while exchanges take more than a tenth of the time.
 
-    With more ranks, each trains from older parameters; in a longer run, their age matters less.
+    The interval starts at its shortest. With more ranks, each trains from older parameters; in a longer run, their age
+    matters less.
+
+    ranks  number of ranks
+    total  words of the run in all epochs
+    cbow   whether CBOW, not skip-gram
+    fixed  interval in words; None: adapt it
     """
-    return EXCHANGE_WORDS / max(1, ranks - 1) * math.sqrt(max(1, words / 75e6))
+
+    def __init__(self, ranks: int, total: float, cbow: bool, fixed: float | None = None) -> None:
+        scale, self.cbow = math.sqrt(max(1, total / 75e6)), cbow
+        self.shortest = self.words = fixed or SHORTEST / max(1, ranks - 1) * scale
+        self.longest = fixed or max(self.shortest, (LONGEST_CBOW if cbow else LONGEST_SKIPGRAM) * scale)
+        self.tuned = max(SHORTEST / max(1, min(ranks, RANKS) - 1) * scale, 1)
+        self.share = 0.0
+
+    @property
+    def stretch(self) -> float:
+        """Factor of the saturation in longer intervals: CBOW then needs weaker averaging, skip-gram would overshoot."""
+        return max(1.0, self.words / self.tuned) if self.cbow else 1.0
+
+    def adapt(self, lost: float) -> None:
+        """Change the interval after an exchange that took a share `lost` of the time."""
+        self.share += (lost - self.share) / MEMORY
+        low, high = LOST
+        if self.share > high:
+            self.words = min(self.words * CHANGE, self.longest)
+        elif self.share < low:
+            self.words = max(self.words / CHANGE, self.shortest)
 
 
 def lr_factor(ranks: int, config: Config) -> float:
@@ -48,10 +79,12 @@ class RanksRun(Run):
 
     text       the EncodedText of this rank's share
     ranks      the Ranks
-    words      words of all ranks between two exchanges; None: default_period
+    words      words of all ranks between two exchanges; None: adapted to the time that exchanges take, see Interval
     precision  of the changes that are exchanged: "float32" or "bfloat16"
 
-    The period of exchanges is a part of an epoch, the same for all ranks, so that each exchange needs no negotiation.
+    Each exchange also tells the time that ranks have lost by exchanges. All ranks thus compute the same next interval,
+    and start each exchange at the same position of their shares, without further messages. The rank that lost least
+    decides: a rank also waits for slower ones, which a longer interval does not change.
     Rank 0 alone has a checkpoint. It may be resumed with another number of ranks; each then starts its share of the
     epoch at the mean position.
     """
@@ -73,16 +106,16 @@ class RanksRun(Run):
         if resume:
             self.resume_from(*ranks.broadcast(self.loaded))
             self.loaded = None
-        period = words or default_period(ranks.size, self.words * config.epochs)
-        pieces = min(ranks.exchange(len(self.cuts) - 1))
-        self.periods = min(max(1, round(self.words / period)), pieces)  # in an epoch
-        # Exchanges since the start of the epoch. Even if all pieces began before a pause, the last exchange remains.
-        self.number = min(int(min(self.positions) * self.periods), self.periods - 1)
+        self.interval = Interval(ranks.size, self.words * config.epochs, config.cbow, words)
+        self.piece = 1 / min(ranks.exchange(len(self.cuts) - 1))
+        self.exchanged = min(self.positions)  # fraction of the epoch up to the last exchange
         delay = float(os.environ.get(DELAY, 0))
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
+        self.exchange.stretch = self.interval.stretch
         self.failed: str | None = None
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
+        self.mark = time.monotonic(), 0.0  # time of the last exchange, and time lost before
 
     def identity(self) -> dict[str, Any]:
         """Return the values that must match to resume a checkpoint; no rank has the whole text, only its length."""
@@ -149,21 +182,29 @@ class RanksRun(Run):
         exchange, until = self.exchange, time.monotonic() + POLL
         while not exchange.poll() and exchange.busy and time.monotonic() < until:
             time.sleep(STEP)
-        position = self.position
-        following = self.number + 1
-        due = position >= following / self.periods
-        if not exchange.busy and due and not self.pausing:  # threads may still train after the decision to pause
-            if following == self.periods or exchange.flags:
-                self.pausing, self.number = True, following
+        position, step = self.position, max(self.interval.words / self.words, self.piece)
+        following = self.exchanged + step if self.exchanged + 1.5 * step < 1 else 1.0
+        if not exchange.busy and position >= following and not self.pausing:  # threads may train on after this decision
+            self.exchanged = following
+            if following == 1 or exchange.flags:
+                self.pausing = True
             else:
-                self.number = following
-                exchange.start(self.wants_pause, self.trained)
-        self.late = exchange.busy and position >= (self.number + 2) / self.periods
+                self.interval.adapt(float(min(exchange.losses)))
+                exchange.stretch = self.interval.stretch
+                exchange.start(self.wants_pause, self.trained, self.lost_share())
+        self.late = exchange.busy and position >= self.exchanged + 2 * step
         if time.monotonic() < self.progress_due:
             return
         self.progress_due = time.monotonic() + PROGRESS
         nats, predictions, _ = self.totals[:, self.epoch].sum(0)[:3]
         self.progress.update(self.done, nats / max(predictions, 1), self.lr((self.epoch + position) * self.text.size))
+
+    def lost_share(self) -> float:
+        """Return the share of the time since the last call that this rank has lost by exchanges."""
+        lost = self.waited + self.exchange.seconds / self.model.config.threads
+        now, (since, before) = time.monotonic(), self.mark
+        self.mark = now, lost
+        return (lost - before) / max(now - since, 1e-9)
 
     @property
     def wants_pause(self) -> bool:
@@ -172,7 +213,7 @@ class RanksRun(Run):
     @property
     def trained(self) -> int:
         """Tokens of all ranks up to this exchange, equal on all of them."""
-        return int((self.epoch + self.number / self.periods) * self.words)
+        return int((self.epoch + self.exchanged) * self.words)
 
     def synchronize(self, since: float) -> None:
         """Make the parameters of all ranks equal, report a finished epoch, write a checkpoint, and stop if asked.
@@ -185,6 +226,7 @@ class RanksRun(Run):
             time.sleep(0)
         self.exchange.restore()
         self.waited += time.monotonic() - since
+        self.lost_share()
         signals = interrupts.received[:1] or [2] * interrupts.pending()
         state = self.failed, signals, self.totals.sum(0)[:, :3], self.position, self.exchange.sent, self.waited
         failed, asked, totals, *others = zip(*self.ranks.exchange(state))
@@ -192,8 +234,8 @@ class RanksRun(Run):
         self.positions, self.bytes, self.waits = map(list, others)
         if failures := [f"rank {rank}: {why}" for rank, why in enumerate(failed) if why]:
             self.stop_all(Diverged(failures[0]))
-        if self.number == self.periods:
-            self.number = 0
+        if self.exchanged == 1:
+            self.exchanged = 0.0
             figures = self.ranks.broadcast(self.epoch_figures() if self.ranks.rank == 0 else None)
             if isinstance(figures, Diverged):
                 self.stop_all(figures)
