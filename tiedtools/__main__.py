@@ -1,5 +1,6 @@
 """Entry point of `python -m tiedtools` and of the `tiedtools` command."""
 
+import gc
 import io
 import os
 import sys
@@ -23,6 +24,7 @@ def main() -> None:
         # With PYTHONUNBUFFERED, a short write to a full disk or a pipe would lose data without an error.
         raw, how = io.BufferedWriter(sys.stdout.buffer), (sys.stdout.encoding, sys.stdout.errors)
         sys.stdout = io.TextIOWrapper(raw, *how, line_buffering=True)
+    gc.set_threshold(50_000)  # imports make many objects, and no garbage
     try:
         interrupts.install()
         from tiedtools.cli import cli
@@ -33,6 +35,7 @@ def main() -> None:
         sys.exit(128 + stop.args[0])
     finally:
         interrupts.ignore()
+        gc.freeze()  # otherwise, the exiting interpreter searches all objects for garbage
 
 
 if __name__ == "__main__":

@@ -30,14 +30,7 @@ from tiedtools.vectors.counts import packed
 from tiedtools.vectors.formats import FORMATS
 from tiedtools.vectors.vectors import trained_format
 
-SOURCES = (
-    "valid",
-    "test",
-    "valid_source",
-    "valid_target",
-    "read_vocab",
-    "phrases",
-)  # names of paths or lists of paths in `reading`
+SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab", "phrases"  # paths, or lists, in `reading`
 RAW = "tokenize", "field"  # settings of raw text
 TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10
 # Name in a configuration -> name in messages, from the papers where possible.

@@ -2,6 +2,7 @@
 
 import mmap
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # IDs renumbered at a time
+AHEAD = 64  # words whose slots are prefetched
 WORDS = 1 << 20  # words looked up at a time, which bounds the memory for their numbers
 TOTALS = [tokenize.LINES, tokenize.UNKNOWN]
 NO_WORD = "\x7f</s>\x7f"  # as first word of a WordTable, makes `</s>` in a text an ordinary word
@@ -36,7 +38,7 @@ class WordTable:
         self.counts = map_zeros(self.capacity, np.int64)
         self.starts = map_zeros(self.capacity + 1, np.int64)
         self.arena = map_zeros(16 * self.capacity, np.uint8)
-        self.state = np.zeros(5, np.int64)
+        self.state, self.ahead = np.zeros(5, np.int64), np.zeros((AHEAD, 3), np.uint64)
         self.ids = map_zeros(1, np.int32)
         for _ in self.encode(" ".join([*words, ""]).encode()):
             pass
@@ -106,9 +108,8 @@ class WordTable:
         status = tokenize.FULL
         while status == tokenize.FULL:
             used = self.state[tokenize.USED]
-            status, n = tokenize.encode(
-                self.ids, self.counts, self.starts, self.arena, self.table, self.state, text, grow, unknown
-            )
+            arrays = self.ids, self.counts, self.starts, self.arena, self.table
+            status, n = tokenize.encode(*arrays, self.state, self.ahead, text, grow, unknown)
             if status == tokenize.NUL:
                 raise ValueError(ZERO_BYTE, int(self.state[tokenize.POSITION]))
             self.check_utf8(text, int(used), grow)
@@ -141,9 +142,13 @@ class WordTable:
     def add(self, words: bytes) -> np.ndarray:
         """Add the new ones of `words`, bytes with a blank after each; return the numbers of all words, int32."""
         counts = self.counts.copy()  # adding words must not count them
-        numbers = np.concatenate([ids.copy() for ids in self.encode(words)])
+        numbers = np.frombuffer(self.encoded(words), np.int32)
         self.counts[: len(counts)], self.counts[len(counts) :] = counts, 0
         return numbers
+
+    def encoded(self, text: bytes, grow: bool = True, unknown: int = -1) -> bytes:
+        """Return the IDs of `text`, int32, as bytes; see `encode`."""
+        return b"".join([ids.tobytes() for ids in self.encode(text, grow, unknown)])
 
     def enlarge(self) -> None:
         self.capacity *= 2
@@ -157,29 +162,29 @@ class WordTable:
 
 
 class Counter:
-    """Counts the words of every T-th block of a text in its own WordTable.
-
-    spans  (first, last + 1), the numbers of the new words of each block
-    """
+    """Counts the words of every T-th block of a text in its own WordTable."""
 
     table: Any = None
 
     def __init__(self, words: Iterable[str], grow: bool, unknown: int) -> None:
-        self.words, self.grow, self.unknown, self.spans = words, grow, unknown, []
+        self.words, self.grow, self.unknown = words, grow, unknown
 
-    def __call__(self, source: tuple[Any, bytes]) -> tuple[Any, bytes, int, ValueError | None]:
-        """Count the block `source`, (path, bytes); return (path, IDs as bytes, number of lines, ValueError or None)."""
+    def __call__(self, source: tuple[Any, bytes]) -> tuple[Any, bytes, bytes, int, ValueError | None]:
+        """Count the block `source`, (path, bytes).
+
+        Returns (path, IDs as bytes, new words with a blank after each, number of lines, ValueError or None).
+        """
         self.table = table = self.table or WordTable(self.words)
         path, block = source
         words, lines = len(table), int(table.state[tokenize.LINES])
-        pieces, error = [], None
+        ids, error = b"", None
         try:
-            pieces = [ids.tobytes() for ids in table.encode(block, self.grow, self.unknown)]
+            ids = table.encoded(block, self.grow, self.unknown)
         except ValueError as invalid:
             reason, offset = invalid.args
             error = ValueError(reason, block.count(b"\n", 0, offset))
-        self.spans.append((words, len(table)))
-        return path, b"".join(pieces), int(table.state[tokenize.LINES]) - lines, error
+        new = table.spelled(words, len(table)).replace(b"\n", b" ")
+        return path, ids, new, int(table.state[tokenize.LINES]) - lines, error
 
 
 def count(
@@ -199,23 +204,31 @@ def count(
     words = vocab.words if vocab else [END, unk] if unk else [END]
     unknown = words.index(unk) if unk else -1
     counters = [Counter(words, vocab is None, unknown) for _ in range(min(threads or available_cores(), MOST_TABLES))]
-    path, line, sizes = None, 0, []
-    for block_path, ids, lines, error in ahead(counters, blocks(paths, errors, more)):
+    # Tables of several counters are merged in text order while they count, so that words are numbered by first
+    # occurrence: the table has the numbers of one counter, and `numbers` those of each counter's words in it.
+    table, several = WordTable(words), len(counters) > 1
+    numbers = [array("i", range(len(table))) for _ in counters]
+    path, line = None, 0
+    for k, (block_path, ids, new, lines, error) in enumerate(ahead(counters, blocks(paths, errors, more))):
         if block_path != path:
             path, line = block_path, 0
         if error:
             line += lines_before(path) + error.args[1] + 1
             raise TiedtoolsError(f"{shown(path)}:{line}: {error.args[0]}") from None
         line += lines
-        sizes.append(len(ids) // 4)
+        known = numbers[k % len(numbers)]
+        if several and new:
+            known.frombytes(table.encoded(new))
         if keep:
-            keep.write(ids)
+            keep.write(np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32)) if several else ids)
         if marks:
             marks.see(path, ids)
-    used = [counter for counter in counters if counter.table]
-    table, maps = (used[0].table, None) if len(used) == 1 else merge_tables(used, len(sizes), words)
-    if maps and keep and vocab is None:
-        renumber(keep, sizes, [maps[k % len(maps)] for k in range(len(sizes))])
+    tables = [counter.table for counter in counters if counter.table]
+    table.counts[:] = 0  # merging counted the words once
+    for counted, known in zip(tables if several else [], numbers):
+        table.counts[np.frombuffer(known, np.int32)] += counted.counts[: len(known)]
+        table.state[TOTALS] += counted.state[TOTALS]
+    table = table if several else (*tables, table)[0]
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         what = f"`{END}` occurs {typed:,} times and is read as a line end"
         log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")
@@ -223,24 +236,6 @@ def count(
         remedy = "use fewer ranks" if any(isinstance(path, Part) for path in paths) else "give a text"
         raise TiedtoolsError(f"{shown(*paths)}: no words; {remedy}")
     return table, table.tokens
-
-
-def merge_tables(counters: list[Counter], blocks: int, words: Iterable[str]) -> tuple[WordTable, list[np.ndarray]]:
-    """Merge the tables of Counters that took turns at `blocks` blocks into the WordTable of a single Counter.
-
-    Returns (WordTable, list of int32 maps from the word numbers of each Counter to the word numbers of the WordTable).
-    """
-    table = WordTable(words)
-    maps = [np.arange(len(counter.table), dtype=np.int32) for counter in counters]
-    for k in range(blocks):  # in text order, so that words are numbered by first occurrence
-        counter, numbers = counters[k % len(counters)], maps[k % len(counters)]
-        first, last = counter.spans[k // len(counters)]
-        if last > first:
-            numbers[first:last] = table.add(counter.table.spelled(first, last).replace(b"\n", b" "))
-    for counter, numbers in zip(counters, maps):
-        table.counts[numbers] += counter.table.counts[: len(numbers)]
-        table.state[TOTALS] += counter.table.state[TOTALS]
-    return table, maps
 
 
 def merge_ranks(table: WordTable, ranks: Any) -> None:
@@ -278,7 +273,7 @@ def common_vocab(table: WordTable, ranks: Any, min_count: int, max_vocab: int | 
     new_id = np.full(len(table) + 1, -1, np.int32)  # the last element stands for words that are not in the table
     for k in range(0, len(vocab), WORDS):
         text = " ".join([*vocab.words[k : k + WORDS], ""]).encode()
-        numbers = np.concatenate([ids.copy() for ids in table.encode(text, grow=False, unknown=len(table))])
+        numbers = np.frombuffer(table.encoded(text, grow=False, unknown=len(table)), np.int32)
         new_id[numbers] = np.arange(k, k + numbers.size)
     return vocab, new_id[:counted_here]
 
@@ -295,23 +290,18 @@ def count_shares(
     return (table, table.tokens) if ranks.rank == 0 else None
 
 
-def renumber(file: Any, sizes: Iterable[int], maps: Iterable[np.ndarray]) -> int:
-    """Replace each ID k of a file by map[k] in place and remove negative IDs; return the number of remaining IDs.
-
-    sizes, maps  number of IDs, and int32 map, of each part of the file in order
-    """
+def renumber(file: Any, new_id: np.ndarray) -> int:
+    """Replace each ID k of a file with new_id[k] (int32), in place, without negative IDs; return how many remain."""
+    file.seek(0)
     block = np.empty(BLOCK, np.int32)
     read = written = 0
-    for size, new_id in zip(sizes, maps):
-        end = read + size
-        while read < end:
-            ids = block[: end - read]
-            file.seek(4 * read)
-            file.readinto(ids)
-            read += ids.size
-            ids = ids[: tokenize.renumber(ids, new_id)]
-            file.seek(4 * written)
-            file.write(ids)
-            written += ids.size
+    while n := file.readinto(block) // 4:
+        read, ids = read + n, block[:n]
+        ids = ids[: tokenize.renumber(ids, new_id)]
+        file.seek(4 * written)
+        file.write(ids)
+        file.seek(4 * read)
+        written += ids.size
+    file.seek(4 * written)
     file.truncate()
     return written

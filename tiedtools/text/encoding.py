@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, unreadable
+from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import BLOCK, common_vocab, count, renumber
 from tiedtools.text.vocab import Vocab, no_words
 
@@ -127,7 +128,7 @@ def encode(
             else:
                 text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
-            text.size = renumber(file, [text.size], [new_id])
+            text.size = renumber(file, new_id)
     except OSError as error:
         raise full(error) from None
     if not found:
@@ -181,12 +182,10 @@ def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.
 
     words  the vocabulary; ids, bounds: of the documents, as returned by Marks.bounds
     """
-    data = np.ascontiguousarray(ids).data.cast("B")
-    spans = 4 * np.stack([bounds[order], bounds[order + 1]], 1)
-    file = tempfile.TemporaryFile(prefix="tiedtools-")
-    file.writelines(data[start:end] for start, end in spans.tolist())
+    file, counts, lengths = tempfile.TemporaryFile(prefix="tiedtools-"), np.zeros(len(words), np.int64), np.diff(bounds)
+    for part in np.array_split(order, 1 + ids.size // BLOCK):
+        new = np.empty(lengths[part].sum(), np.int32)
+        tokenize.rearrange(new, counts, ids, bounds, part)
+        file.write(new.data)
     file.flush()
-    text = EncodedText(Vocab(words, np.zeros(len(words), np.int64)), file, os.fstat(file.fileno()).st_size // 4, 0)
-    for part in text.parts():
-        text.vocab.counts += np.bincount(part, minlength=len(words))
-    return text
+    return EncodedText(Vocab(words, counts), file, int(counts.sum()), 0)

@@ -17,6 +17,7 @@ POWERS = np.array([float(f"1e{e}") for e in range(MAX_EXPONENT + 1)])
 # Up to these limits, mantissa and power are exact in float64, and their product or quotient is rounded only once.
 EXACT_MANTISSA = 2**53
 EXACT_EXPONENT = 22
+THREE = np.frombuffer("".join(f"{k:03}" for k in range(1000)).encode(), np.uint8).reshape(-1, 3)  # digits of k
 DIGITS = 9  # enough to distinguish any two float32
 LIMIT = 10**DIGITS  # integers of DIGITS digits are below it; a power in a kernel takes long to compile
 SMALL = 1e-3  # six decimals have at least three digits of a vector's largest component if it is not below this
@@ -151,22 +152,24 @@ def format_rows(out, matrix, text, offsets, first, rows, E):
             if x != 0 and (largest < SMALL or micros == 0):
                 at = write_number(out, at, x)
                 continue
-            if math.copysign(1.0, x) < 0:
-                out[at] = MINUS
-                at += 1
-            end = at + 8
-            limit = 10_000_000
-            while micros >= limit:
+            out[at] = MINUS
+            at += math.copysign(1.0, x) < 0  # without a branch: signs cannot be predicted
+            whole = micros // 1_000_000
+            fraction = micros - 1_000_000 * whole
+            end = at + 1
+            limit = 10
+            while whole >= limit:
                 limit *= 10
                 end += 1
-            for i in range(end - 1, end - 7, -1):
-                out[i] = ZERO + micros % 10
-                micros //= 10
-            out[end - 7] = DOT
-            for i in range(end - 8, at - 1, -1):
-                out[i] = ZERO + micros % 10
-                micros //= 10
-            at = end
+            for i in range(end - 1, at - 1, -1):
+                out[i] = ZERO + whole % 10
+                whole //= 10
+            out[end] = DOT
+            at = end + 1
+            for three in (fraction // 1000, fraction % 1000):
+                for i in range(3):
+                    out[at + i] = THREE[three, i]
+                at += 3
         out[at] = LF
         at += 1
     return rows, at

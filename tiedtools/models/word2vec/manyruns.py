@@ -145,7 +145,8 @@ class ManyRuns(Session):
             if self.checkpoint:
                 self.checkpoint.write(*self.contents())
             try:
-                pending = np.flatnonzero(~model.finished).tolist()
+                # The first resample precedes the whole text: only with one is there something to write after Ctrl-C.
+                pending = sorted(np.flatnonzero(~model.finished).tolist(), key=lambda k: k != model.W)
                 threads = min(model.config.threads, len(pending))
                 hogwild.run(self.work, pending, threads, self.ask_to_stop, self.tick)
             finally:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
@@ -74,7 +75,7 @@ class Word2Vec(modelfile.Stored):
     KERNELS = 35
     frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
     continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
-    sizes = None  # see w2vtypes.Matrices
+    sizes = numbers = None  # see w2vtypes.Stores
 
     def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
@@ -92,11 +93,21 @@ class Word2Vec(modelfile.Stored):
             self.draw()
 
     def draw(self) -> None:
-        rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
-        for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
-            rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
+        config, emb_in, reach = self.config, self.emb_in, np.float32(2 * self.config.init_range)
+
+        def rng(row: int) -> np.random.Generator:  # of the numbers from a row on, two in each draw of 64 bits
+            return np.random.Generator(np.random.PCG64(config.seed).advance((row * config.size + 1) // 2))
+
+        def fill(row: int) -> None:
+            rows = emb_in[row : row + INIT_ROWS]
+            rows[:] = (rng(row).random(rows.shape, np.float32) - np.float32(0.5)) * reach
+            if self.ngrams:  # the mean of several
+                rows /= np.sqrt(self.ngrams.sizes[row : row + INIT_ROWS, None], dtype=np.float32)
+
+        with ThreadPoolExecutor(config.threads) as pool:
+            list(pool.map(fill, range(0, len(emb_in), INIT_ROWS)))
         if self.proj.size:
-            self.proj[:] = self.initial_proj(rng)
+            self.proj[:] = self.initial_proj(rng(len(emb_in)))
 
     @classmethod
     def warm_up(cls, config: Config) -> None:
