@@ -95,9 +95,8 @@ def loads(data: bytes, path: str) -> dict[str, Any]:
     except (ValueError, AttributeError, RecursionError):
         wrong = ["JSON"]
     if wrong:
-        raise TiedtoolsError(
-            f"{path}: not a run manifest, or corrupt (no {wrong[0]}); give the {SUFFIX} file of an output"
-        )
+        what = f"not a run manifest, or corrupt (no {wrong[0]})"
+        raise TiedtoolsError(f"{path}: {what}; give the {SUFFIX} file of an output")
     return manifest
 
 

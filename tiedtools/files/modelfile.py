@@ -222,17 +222,16 @@ def read(path: str, names: set[str] | None = None, expected: str = "model") -> t
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
-            selected = {name: info for name, info in members.items() if names is None or name in names}
-            arrays = {name: read_array(archive, name, info) for name, info in selected.items()}
+            chosen = [name for name in members if names is None or name in names]
+            arrays = {name: read_array(archive, name, members[name]) for name in chosen}
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
     except Exception as error:  # zipfile and json raise many kinds of exceptions for corrupt data
         raise corrupt(path, error, expected) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise TiedtoolsError(
-            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or save the model again with it"
-        )
+        remedy = f"update tiedtools {__version__}, or save the model again with it"
+        raise TiedtoolsError(f"{path}: is not in model format {FORMAT}; {remedy}")
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
     return header, arrays

@@ -41,17 +41,14 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], Any, np.dtype]:
     return shape, order, dtype
 
 
-def read(file: IO[bytes], size: int) -> np.ndarray:
+def read(file: Any, size: int) -> np.ndarray:
     """Read the array in a binary file of `size` bytes. Raises ValueError if it is not an array of that size."""
     shape, order, dtype = read_header(file)
     data_bytes = size - file.tell()
     if math.prod(shape) * dtype.itemsize != data_bytes:
         raise ValueError(f"expected an array of shape {shape} and type {dtype}, found {data_bytes} bytes")
     numbers = np.empty(math.prod(shape), dtype)
-    data, read_bytes = numbers.view(np.uint8), 0
-    while block := file.read(BLOCK):
-        data[read_bytes : read_bytes + len(block)] = np.frombuffer(block, np.uint8)
-        read_bytes += len(block)
-    if read_bytes < data_bytes:
+    data = numbers.view(np.uint8)
+    if sum(file.readinto(data[start : start + BLOCK]) for start in range(0, data_bytes, BLOCK)) < data_bytes:
         raise ValueError("unexpected end of file")
     return numbers.reshape(shape, order=order)
