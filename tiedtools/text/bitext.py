@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +68,11 @@ class Bitext:
         """
         if bpe is not None:
             subword_nmt("learn_bpe")  # before the texts are read
-        sides = read_sides(source, target, errors)
-        segmenter = learn_segmenter(sides, bpe)
+        sides, words = read_sides(source, target, errors), Counter()
+        for side in sides:
+            words.update(dict(zip(side.words[1:], side.counts[1:].tolist())))
+        del words[UNK]
+        segmenter = Segmenter("" if bpe is None else learn(words, bpe))
         symbol_counts = [side.symbol_counts(segmenter) for side in sides]
         symbol_counts = [symbol_counts[0] + symbol_counts[1]] if joint else symbol_counts
         lines = np.count_nonzero(sides[0].ids == 0) * (2 if joint else 1)
@@ -93,7 +96,7 @@ class Side(NamedTuple):
 
     def symbol_counts(self, segmenter: Segmenter) -> Counter[str]:
         """Return the count of each symbol, a Counter in order of first occurrence."""
-        counts: Counter[str] = Counter()
+        counts = Counter()
         for word, count in zip(self.words[1:], self.counts[1:].tolist()):
             for symbol in segmenter.segment(word):
                 counts[symbol] += count
@@ -140,17 +143,6 @@ def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> lis
         what = f"has {counted(b, 'line')}, but {shown(*source)} has {a:,}"
         raise TiedtoolsError(f"{shown(*target)}: {what}; line N of one must translate line N of the other")
     return sides
-
-
-def learn_segmenter(sides: Iterable[Side], merges: int | None) -> Segmenter:
-    """Learn the Segmenter of a text; BPE is learned from the words of all Sides together."""
-    if merges is None:
-        return Segmenter()
-    counts = Counter()
-    for side in sides:
-        counts.update(dict(zip(side.words[1:], side.counts[1:].tolist())))
-    del counts[UNK]
-    return Segmenter(learn(counts, merges))
 
 
 def vocabulary(symbol_counts: Mapping[str, int], lines: Any, min_count: int, max_vocab: int | None) -> Vocab:

@@ -166,6 +166,13 @@ def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
         number += 1
 
 
+def decoded_lines(source: Any, errors: str = "strict") -> Iterator[str]:
+    """Yield the lines of a text source; `errors` as for Decoder. Raises TiedtoolsError if one cannot be read."""
+    with open_source(source) as file, Decoder(source, errors) as decode:
+        for line in byte_lines(file, shown(source)):
+            yield decode(line)
+
+
 def numbered_lines(path: Any, most: float | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) for each line of a small UTF-8 file, without line ends.
 
