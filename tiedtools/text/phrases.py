@@ -136,11 +136,10 @@ class Phrases(Checked):
             self.write(file)
 
     def write(self, file: BinaryIO) -> None:
-        file.write("\t".join(COLUMNS).encode() + b"\n")
+        rows: list[Any] = [COLUMNS]
         for number, phrases in enumerate(self.passes, 1):
-            for words, score, n in phrases:
-                row = number, self.delimiter.join(words), " ".join(words), repr(score), n
-                file.write("\t".join(map(str, row)).encode() + b"\n")
+            rows += [(number, self.delimiter.join(words), " ".join(words), score, n) for words, score, n in phrases]
+        file.writelines(("\t".join(map(str, row)) + "\n").encode() for row in rows)
 
     def packed(self) -> str:
         """Return the list in a string, as model files and manifests store it; `of` reads it."""

@@ -87,11 +87,8 @@ class PhraseText:
             kernels.copy(frequent, found, least)
 
         # Compare the scores with the threshold.
-        limits = (
-            getattr(kernels, settings.scoring.upper()),
-            float(np.float32(threshold)) if across else threshold,
-            least,
-        )
+        limit = float(np.float32(threshold)) if across else threshold
+        limits = getattr(kernels, settings.scoring.upper()), limit, least
         n, capacity, totals = 1, 0, np.array([table.counts[1:V].sum(), sum(entries)])
         while n > capacity:  # at most twice, if a string is a phrase in several ways, such as a_b + c and a + b_c
             capacity = max(n, len(frequent) // 2)
