@@ -132,9 +132,7 @@ def read_numbers(file: BinaryIO, label: str, n: int, binary: int) -> np.ndarray:
     """Read the next array; return n float32."""
     if binary:
         return np.frombuffer(file.read(4 * n), "<f4")
-    while line := file.readline():
-        if line.strip():
-            break
+    line = next((line for line in file if line.strip()), b"")
     if line.strip() != f"{label}:".encode():
         raise ValueError(f"missing line '{label}:'")
     try:
