@@ -113,8 +113,7 @@ class Side(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return the lines, a list of str with a blank between words."""
-        words = ["\n", *self.words[1:]]
-        text = " ".join([words[k] for k in self.ids])
+        text = " ".join([self.words[k] if k else "\n" for k in self.ids])
         return text.replace(" \n", "\n").replace("\n ", "\n").removesuffix("\n").split("\n")
 
     def encode(self, vocab: Vocab, segmenter: "Segmenter") -> np.ndarray:
@@ -161,8 +160,7 @@ def vocabulary(symbol_counts: Mapping[str, int], lines: Any, min_count: int, max
     symbols, counts = [END, *symbol_counts], np.array([lines, *symbol_counts.values()], np.int64)
     order = select(counts, min_count, max_vocab and max_vocab - 1)
     unknown += int(counts.sum() - counts[order].sum())
-    selected = [symbols[k] for k in order]
-    return Vocab([END, UNK, *selected[1:]], np.insert(counts[order], 1, unknown))
+    return Vocab([END, UNK, *(symbols[k] for k in order[1:])], np.insert(counts[order], 1, unknown))
 
 
 def subword_nmt(module: str) -> Any:

@@ -158,6 +158,5 @@ def select_with_unk(
     if np.delete(both, order, 1).any():
         order = order[: max_vocab and max_vocab - 1]
         counts_with_unk[unk] = np.delete(both, order, 1).sum(1).max()
-        position = 1 + np.searchsorted(-counts_with_unk[order[1:]], -counts_with_unk[unk])
-        order = np.insert(order, position, unk)
+        order = np.insert(order, 1 + np.searchsorted(-counts_with_unk[order[1:]], -counts_with_unk[unk]), unk)
     return order, counts_with_unk

@@ -141,5 +141,4 @@ def parse(path: str, lines: Iterable[tuple[int, str]]) -> list[tuple[int, list[s
 
 def write(file: BinaryIO, analyses: Iterable[tuple[int, list[str]]]) -> None:
     """Write analyses in Morfessor's text format to a binary file."""
-    lines = (f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)
-    file.write((HEADER + "".join(lines)).encode())
+    file.write((HEADER + "".join(f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)).encode())

@@ -45,9 +45,7 @@ def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.nd
     return [one[row] for row in first], first, second
 
 
-def align(
-    one: Vectors, two: Vectors, center: bool = False, normalize: bool = True
-) -> tuple[Vectors, list[dict[str, Any]]]:
+def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = True) -> tuple[Vectors, list[Any]]:
     """Return all vectors of `two` in the space of `one`, and how well the common words agree, a dict for each band.
 
     center     subtract the mean of the common words on each side, and add that of `one` after the rotation

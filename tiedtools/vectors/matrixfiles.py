@@ -83,9 +83,7 @@ def read_safetensors(rows: Rows, format: str | None = None) -> None:
     rows.whole(words, matrix, words_path)
 
 
-def read_tensors(
-    path: str, choose: Callable[[dict[str, list[int]]], list[str]], types: Mapping[str, str] = SAFETENSORS
-) -> Arrays:
+def read_tensors(path: str, choose: Callable[..., list[str]], types: Mapping[str, str] = SAFETENSORS) -> Arrays:
     """Memory-map tensors of a safetensors file, a dict: name -> array; bfloat16 is converted to float32.
 
     choose  function that returns the names of tensors, given {name: shape} of all

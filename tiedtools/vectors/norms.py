@@ -54,9 +54,8 @@ def finite_rows(matrix: Any, limit: float = np.inf) -> np.ndarray:
 def unit(matrix: Any) -> np.ndarray:
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
     matrix = np.asarray(matrix)
-    return np.multiply(
-        matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
-    )
+    out = np.empty(matrix.shape, np.float32)
+    return np.multiply(matrix, inverse_norms(matrix)[:, None], out=out, casting="same_kind")
 
 
 def inverse_norms(matrix: Any) -> np.ndarray:

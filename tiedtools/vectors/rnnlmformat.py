@@ -90,8 +90,7 @@ def read_contents(file: BinaryIO) -> Contents:
     binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
     if binary not in (0, 1):
         raise ValueError(f"file format {binary}, expected 0 (text) or 1 (binary)")
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    if left < sum(sizes) * (4 if binary else 2):
+    if os.fstat(file.fileno()).st_size - file.tell() < sum(sizes) * (4 if binary else 2):
         raise ValueError(f"the file is too short for {sum(sizes):,} numbers")
     arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
     if file.read() if binary else file.read().strip():

@@ -175,8 +175,7 @@ class Rows:
 
 def not_finite(word: str) -> tuple[str, str]:
     """Return (problem, remedy) for the vector of `word`, which has a value that is nan or infinite."""
-    problem = f"{quoted(word)} has a value that is nan or infinite"
-    return problem, "if training diverged, lower the learning rate"
+    return f"{quoted(word)} has a value that is nan or infinite", "if training diverged, lower the learning rate"
 
 
 def stored_type(matrix: Matrix) -> type:
