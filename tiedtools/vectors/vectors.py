@@ -286,7 +286,6 @@ class Vectors(GensimNames):
         elif format == FOLDER:
             staticfolder.write(path, self.words, self.matrix, dtype)
         else:
-            streams.check_writable(self.words, self.matrix, format)  # before the file is opened
             with open_packed(path) as file:
                 self.write_stream(file, format, **{"quantized": True} if quantize else {})
 
