@@ -159,17 +159,14 @@ def words_of(path: str, format: str) -> str:
 
     Raises TiedtoolsError if there is none.
     """
-    if format == "tsv":
-        expected, *others = [metadata_path(path)]
-    else:
-        stem = path.removesuffix(".npy").removesuffix(".safetensors")
-        expected, *others = [stem + extension for extension in WORDS]
-    if existing := next(filter(os.path.exists, [expected, *others]), None):
+    stem = path.removesuffix(".npy").removesuffix(".safetensors")
+    lists = [metadata_path(path)] if format == "tsv" else [stem + extension for extension in WORDS]
+    if existing := next(filter(os.path.exists, lists), None):
         return existing
     if not os.path.exists(path):
         raise TiedtoolsError(f"{path}: no such file; give the name of a file")
-    or_else = " (or .vocab, .txt)" if others else ""
-    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
+    or_else = " (or .vocab, .txt)" * (len(lists) > 1)
+    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {lists[0]}{or_else}")
 
 
 def words_in(rows: Rows, path: str) -> list[Any]:
