@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwritable, reason
 
@@ -113,24 +113,20 @@ def split_compression(path: str) -> tuple[str, str | None]:
 
 @contextlib.contextmanager
 def open_packed(path: str, put: Callable[[str, str], Any] = os.replace) -> Iterator[Any]:
-    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst."""
-    with open_output(path, put) as raw, compressed(raw, split_compression(path)[1]) as file:
-        yield file
-
-
-def compressed(file: BinaryIO, compression: str | None) -> Any:
-    """Return a context manager for a binary file that writes its data, compressed or not (None), to `file`.
+    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst.
 
     Raises TiedtoolsError if the compressor is not installed.
     """
-    if compression is None:
-        return contextlib.nullcontext(file)
-    from xopen import xopen
+    compression = split_compression(path)[1]
+    with open_output(path, put) as file, contextlib.ExitStack() as stack:
+        if compression:
+            from xopen import xopen
 
-    try:
-        return xopen(file, "wb", threads=0, format=compression)
-    except ImportError as error:
-        raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
+            try:
+                file = stack.enter_context(xopen(file, "wb", threads=0, format=compression))
+            except ImportError as error:
+                raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
+        yield file
 
 
 def refuse_packed(*paths: str | None) -> None:

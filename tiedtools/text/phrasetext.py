@@ -107,11 +107,8 @@ class PhraseText:
 
     def spelled(self) -> Iterator[bytes]:
         """Yield the text in blocks of UTF-8, with a blank between words."""
-
-        def block(start: int) -> bytes:
-            return spell(self.table, self.ids[start : start + BLOCK], start == 0 or self.ids[start - 1] == 0)
-
-        yield from ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
+        block = lambda k: spell(self.table, self.ids[k : k + BLOCK], k == 0 or self.ids[k - 1] == 0)
+        return ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
 
 
 class Pass:

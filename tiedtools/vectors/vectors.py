@@ -24,9 +24,8 @@ from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.rows import Rows, stored_type
+from tiedtools.vectors.rows import Matrix, Rows, stored_type
 
-Matrix = np.ndarray[Any, Any]
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 WORDS_SHOWN, NUMBERS_SHOWN = 10, 6  # in notebooks
 UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
