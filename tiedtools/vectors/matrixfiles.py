@@ -228,12 +228,15 @@ def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
 def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
-    Raises TiedtoolsError instead of replacing the word list of another matrix if its words are different.
+    In the metadata of a .tsv file, blank words become code points, such as U+00A0. Raises TiedtoolsError instead of
+    replacing the word list of another matrix if its words are different.
     """
     streams.check_writable(words, matrix, format, dtype)
     matrix_path, words_path = paths(path, format)
-    if format == "tsv":
-        words = labels(words_path, words)
+    if format == "tsv" and (blank := sum(map(is_blank, words))):
+        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
+        log.warning(f"{words_path}: {what}; TensorBoard skips blank lines, which would shift all later words")
+        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
     if existing := foreign_list(path, format):
         if words_in(Rows(existing, "surrogateescape"), existing) != words:
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
@@ -260,15 +263,6 @@ def write_words(file: BinaryIO, words: list[str]) -> None:
     """Write a word list to a binary file."""
     mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
     file.write((mark + "".join(f"{word}\n" for word in words)).encode())
-
-
-def labels(path: str, words: list[str]) -> list[str]:
-    """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
-    if blank := sum(map(is_blank, words)):
-        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
-        log.warning(f"{path}: {what}; TensorBoard skips blank lines, which would shift all later words")
-        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
-    return words
 
 
 def is_blank(line: str) -> bool:
