@@ -28,7 +28,7 @@ PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
 # Words between exchanges, see `Interval`; the longest were chosen by correlations on 8 ranks (docs/mpi.md).
-SHORTEST, LONGEST, LONGEST_UNSTABLE = 1_200_000, 350_000, 220_000
+SHORTEST, LONGEST, LONGEST_UNSTABLE = 1_200_000, 350_000, 171_000
 RANKS = 8  # number of ranks on which SATURATION was chosen
 LOST = 0.05, 0.1  # shares of the time: an interval is shortened below the first, and lengthened above the second
 CHANGE = 1.02  # factor by which an interval changes
