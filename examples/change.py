@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from tiedtools.api.slices import read_slices
 from tiedtools.evaluation.shift import changes
-from tiedtools.vectors.alignment import align
+from tiedtools.vectors.edit import align
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 

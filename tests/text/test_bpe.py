@@ -5,7 +5,7 @@ import sys
 import pytest
 from common import refused
 
-from tiedtools.text.bpe import Segmenter, check, learn
+from tiedtools.text.bitext import Segmenter, check_codes, learn
 
 subword_nmt = pytest.importorskip("subword_nmt")
 
@@ -41,11 +41,11 @@ def test_too_few_pairs(counts, capsys):
 @pytest.mark.parametrize("codes", ["a b\n", "#version: 0.2\na b c\n", "#version: 0.1\na b\n"])
 def test_other_codes_are_refused(codes):
     with pytest.raises(ValueError, match="not those of subword-nmt"):
-        check(codes)
+        check_codes(codes)
 
 
 def test_codes_are_accepted():
-    assert all(check(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
+    assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
 
 
 def test_missing_library(monkeypatch):

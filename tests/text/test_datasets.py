@@ -145,10 +145,8 @@ def test_data_sets_have_distinct_paths_and_permanent_urls():
 
 
 def test_names_expand(run):
-    assert datasets.expand(["men", "wordsim", "men"]) == [
-        "men",
-        *(name for name in datasets.SIMILARITY if name != "men"),
-    ]
+    others = [name for name in datasets.SIMILARITY if name != "men"]
+    assert datasets.expand(["men", "wordsim", "men"]) == ["men", *others]
     assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]
     assert len(datasets.expand(["multi30k", "multi30k-val-de"])) == 12
     refused(lambda: datasets.expand(["men", "google"]), "no data set named 'google'; choose one", " text8", " ptb (all")
@@ -202,11 +200,6 @@ def test_get_to_a_folder(run, server, tmp_path, cache):
     assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
-def test_get_from_a_local_mirror(run, mirror, cache):
-    assert run("data", "get", "simlex").stdout == f"{cache / 'wordsim' / 'simlex.txt'}\n"
-    assert (cache / "wordsim" / "simlex.txt").read_bytes() == CONTENT["simlex"]
-
-
 def test_archives_are_unpacked(run, server, cache):
     mirror, requested = server
     paths = [cache / "texts" / part for part in ("train", "test")]
@@ -238,7 +231,7 @@ def assert_refused(result, message, cache):
 
 
 def test_a_wrong_hash_leaves_no_file(run, server, mirror, cache, monkeypatch):
-    (mirror / "men.txt").write_bytes(b"sun\tmoon\t3\n")
+    (mirror / "men.txt").write_bytes(CONTENT["men"][:-1])
     assert_refused(run("data", "get", "men"), "men.txt", cache)
     monkeypatch.setenv("TIEDTOOLS_MIRROR", str(mirror))
     assert_refused(run("data", "get", "men"), "does not match the known hash", cache)
@@ -255,12 +248,9 @@ def test_a_missing_file_and_a_missing_server(run, server, mirror, cache, monkeyp
     assert_refused(run("data", "get", "men"), "gopher", cache)
 
 
-def test_an_unreadable_folder_and_an_interrupted_download(run, mirror, cache, monkeypatch):
+def test_an_unreadable_folder(run, mirror, cache):
     cache.write_text("a file")
     assert_refused(run("data", "get", "men"), str(cache / "wordsim"), cache / "wordsim")
-    cache.unlink()
-    (mirror / "men.txt").write_bytes(CONTENT["men"][:-1])
-    assert_refused(run("data", "get", "men"), "does not match the known hash", cache)
 
 
 def test_a_changed_file_is_downloaded_again(run, mirror, cache):

@@ -23,12 +23,10 @@ from tiedtools.text.sources import blocks, name_of, open_source, shown
 from tiedtools.text.vocab import Vocab
 
 quickly = settings(
-    max_examples=200,
-    derandomize=True,
-    deadline=None,
-    database=None,
+    max_examples=200, derandomize=True, deadline=None, database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+)  # fmt: skip
+VOCAB = Vocab(["</s>", "w7", "w1", "zebra"], np.array([3, 2, 1, 1]))
 
 
 def content(source):
@@ -62,9 +60,8 @@ def test_shares_are_the_text_in_order(tmp_path, files, size, block):
     try:
         divided = shares(paths, size)
     except TiedtoolsError as error:
-        assert (f"{size} ranks, but the text has parts for only" if any(files) else "no words; give a text") in str(
-            error
-        )
+        problem = f"{size} ranks, but the text has parts for only" if any(files) else "no words; give a text"
+        assert problem in str(error)
         assert sum(map(len, files)) < size or any(packed)
         assert ("decompress" in str(error)) == any(packed)
         return
@@ -227,50 +224,42 @@ def on_ranks(size, work):
 def paths(tmp_path):
     """A text of three files, the first two without a final newline, in which many words are equally frequent."""
     rng = np.random.default_rng(0)
-    found = []
-    for k in range(3):
-        lines = [" ".join(f"w{n}" for n in rng.zipf(1.3, 8) % 5000) for _ in range(300)]
-        found.append(str(tmp_path / f"text{k}"))
-        with open(found[-1], "w") as file:
-            file.write("\n".join(lines) + (" </s> x\n" if k == 2 else ""))
-    return found
+    texts = ["\n".join(" ".join(f"w{n}" for n in rng.zipf(1.3, 8) % 5000) for _ in range(300)) for _ in range(3)]
+    return write(tmp_path, [text.encode() + b" </s> x\n" * (k == 2) for k, text in enumerate(texts)])
 
 
-def same(vocab, expected):
-    return vocab.words == expected.words and vocab.counts.tolist() == expected.counts.tolist()
+def on_shares(divided, *choice, **options):
+    """Encode each share of a text on its rank; return the EncodedTexts."""
+    return on_ranks(len(divided), lambda ranks: encode(divided[ranks.rank], *choice, ranks=ranks, **options))
+
+
+def assert_same(texts, one):
+    """Check that the texts of all ranks, one after the other, are the text of a single process."""
+    for text in texts:
+        assert text.vocab.words == one.vocab.words and text.vocab.counts.tolist() == one.vocab.counts.tolist()
+        assert text.size == text.ids.size
+    assert np.array_equal(np.concatenate([text.ids for text in texts]), one.ids)
+    assert sum(text.tokens_read for text in texts) == one.tokens_read
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("choice", [(1, None), (2, None), (1, 100)], ids=str)
 def test_vocabulary_and_ids_are_those_of_a_single_process(paths, monkeypatch, size, choice):
     monkeypatch.setattr(counting, "WORDS", 100)
-    one, divided = encode(paths, *choice), shares(paths, size)
-    texts = on_ranks(size, lambda ranks: encode(divided[ranks.rank], *choice, threads=1, ranks=ranks))
-    assert all(same(text.vocab, one.vocab) for text in texts)
-    assert np.array_equal(np.concatenate([text.ids for text in texts]), one.ids)
-    assert sum(text.tokens_read for text in texts) == one.tokens_read
-    assert [text.size for text in texts] == [text.ids.size for text in texts]
+    assert_same(on_shares(shares(paths, size), *choice, threads=1), encode(paths, *choice))
 
 
 @pytest.mark.parametrize("files", [(b"a b", b"c a\n"), (b"a b\n", b"c a"), (b"a b", b"", b"c"), (b"a b", b"c", b"")])
 def test_a_missing_final_newline_is_added_at_the_end_of_a_share(tmp_path, files):
-    paths = [str(tmp_path / str(k)) for k in range(len(files))]
-    for path, data in zip(paths, files):
-        with open(path, "wb") as file:
-            file.write(data)
-    divided, one = [paths[:1], paths[1:]], encode(paths)
-    texts = on_ranks(2, lambda ranks: encode(divided[ranks.rank], ranks=ranks))
-    assert all(same(text.vocab, one.vocab) for text in texts)
-    assert np.concatenate([text.ids for text in texts]).tolist() == one.ids.tolist()
+    paths = write(tmp_path, files)
+    assert_same(on_shares([paths[:1], paths[1:]]), encode(paths))
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_given_vocabulary(paths, size):
-    vocab = Vocab(["</s>", "w7", "w1", "zebra"], np.array([3, 2, 1, 1]))
-    one, divided = encode(paths, vocab=vocab), shares(paths, size)
-    texts = on_ranks(size, lambda ranks: encode(divided[ranks.rank], vocab=vocab, ranks=ranks))
-    assert all(text.vocab is vocab for text in texts)
-    assert np.concatenate([text.ids for text in texts]).tolist() == one.ids.tolist()
+    texts = on_shares(shares(paths, size), vocab=VOCAB)
+    assert all(text.vocab is VOCAB for text in texts)
+    assert_same(texts, encode(paths, vocab=VOCAB))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
@@ -284,21 +273,15 @@ def test_counts(paths, size):
 
 
 def test_many_words_grow_the_table(tmp_path):
-    paths = [str(tmp_path / name) for name in "ab"]
-    for k, path in enumerate(paths):
-        with open(path, "w") as file:
-            file.writelines(f"word{n}\n" for n in range(50_000 * k, 50_000 * (k + 2)))
-    one = encode(paths)
-    texts = on_ranks(2, lambda ranks: encode([paths[ranks.rank]], threads=1, ranks=ranks))
-    assert all(same(text.vocab, one.vocab) for text in texts) and len(one.vocab) == 150_001
-    assert np.array_equal(np.concatenate([text.ids for text in texts]), one.ids)
+    words = [b"word%d\n" % n for n in range(150_000)]
+    a, b = write(tmp_path, [b"".join(words[:100_000]), b"".join(words[50_000:])])
+    one = encode([a, b])
+    assert_same(on_shares([[a], [b]], threads=1), one)
+    assert len(one.vocab) == 150_001
 
 
 def test_a_share_without_a_word_of_the_vocabulary(tmp_path):
-    paths = [str(tmp_path / name) for name in "ab"]
-    for path, words in zip(paths, ("a b a b\n", "only rare words\n")):
-        with open(path, "w") as file:
-            file.write(words)
+    paths = write(tmp_path, [b"a b a b\n", b"only rare words\n"])
 
     def work(ranks):
         try:
@@ -311,9 +294,7 @@ def test_a_share_without_a_word_of_the_vocabulary(tmp_path):
     assert second.startswith(f"{paths[1]}: no word of the vocabulary in 4 tokens; lower `min_count`")
 
 
-@pytest.mark.parametrize(
-    "vocab", [None, Vocab(["</s>", "w7", "w1", "zebra"], np.array([3, 2, 1, 1]))], ids=["own", "given"]
-)
+@pytest.mark.parametrize("vocab", [None, VOCAB], ids=["own", "given"])
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_result_does_not_depend_on_the_number_of_threads(tmp_path, monkeypatch, threads, vocab):
     """Equal counts are ordered by first occurrence in the text, whichever thread reads it."""

@@ -14,8 +14,7 @@ import tiedtools
 from tiedtools import TiedtoolsError
 from tiedtools.text.encoding import Marks, encode, rearranged
 from tiedtools.text.parts import Part
-from tiedtools.text.raw import prepared
-from tiedtools.text.records import records
+from tiedtools.text.raw import prepared, records
 
 TEXTS = ["the cat", 'a "dog", ÉTÉ', "", "two\nlines", "x"]
 

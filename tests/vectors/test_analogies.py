@@ -10,8 +10,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from tiedtools.vectors import neighbors
 from tiedtools.vectors import neighbors as module
-from tiedtools.vectors.alignment import aligned_cosines, rotation
-from tiedtools.vectors.edit import spherical_kmeans
+from tiedtools.vectors.edit import aligned_cosines, rotation, spherical_kmeans
 from tiedtools.vectors.neighbors import Candidates, analogies, solve
 from tiedtools.vectors.vectors import Vectors
 

@@ -23,6 +23,10 @@ def found(tmp_path):
     return found
 
 
+def positions(problems):
+    return {kind: [position for position, _ in cases] for kind, cases in problems.items()}
+
+
 ROW = b"\0\0\x80\x3f\0\0\0\x40"  # 1 2
 PROBLEMS = [
     (b"", "empty", "", "is empty"),
@@ -95,9 +99,8 @@ def test_line_numbers_are_right_across_blocks(found, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 100)
     lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
     lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
-    assert {kind: [position for position, _ in cases] for kind, cases in found(b"\n".join(lines)).items()} == {
-        "ragged": [":151"], "duplicate": [":252", ":300"], "zero": [":252"], "crlf": [":300"]
-    }  # fmt: skip
+    expected = {"ragged": [":151"], "duplicate": [":252", ":300"], "zero": [":252"], "crlf": [":300"]}
+    assert positions(found(b"\n".join(lines))) == expected
 
 
 def test_a_format_can_be_given(found):
@@ -109,8 +112,7 @@ def test_a_format_can_be_given(found):
 def test_matrices_with_separate_word_lists(tmp_path, found):
     np.save(tmp_path / "some.npy", np.float32([[1, 2], [0, 0], [3, np.inf], [1, 1]]))
     (tmp_path / "some.words").write_bytes(b"a\nb c\n\xe9\na\nd\n")
-    problems = Check(str(tmp_path / "some.npy")).problems
-    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
+    assert positions(Check(str(tmp_path / "some.npy")).problems) == {
         "header": [""], "zero": [": row 2"], "not finite": [": row 3"], "odd word": [": row 2"],
         "encoding": [": row 3"], "duplicate": [": row 4"],
     }  # fmt: skip
@@ -121,17 +123,13 @@ def test_matrices_with_separate_word_lists(tmp_path, found):
     np.save(tmp_path / "some.npy", [[1e39, 1], [1e-50, 0], [1, 1]])  # float64, read as float32
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
     problems = Check(str(tmp_path / "some.npy")).problems
-    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
-        "not finite": [": row 1"], "zero": [": row 2"]
-    }  # fmt: skip
+    assert positions(problems) == {"not finite": [": row 1"], "zero": [": row 2"]}
     Vectors(["a", "b"], [[1, 2], [0, 0]]).write(tmp_path / "vectors.tsv")
     assert Check(str(tmp_path / "vectors.tsv")).problems == {"zero": [(": row 2", "the vector of 'b' is all zeros")]}
     (tmp_path / "vectors.tsv").write_bytes(b"nan\t2\n1\t2\n1\tinf\n")
     (tmp_path / "metadata.tsv").write_bytes(b"a\n\xe9\na\n")
-    problems = Check(str(tmp_path / "vectors.tsv")).problems
-    assert {kind: [position for position, _ in cases] for kind, cases in problems.items()} == {
-        "not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]
-    }  # fmt: skip
+    expected = {"not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]}
+    assert positions(Check(str(tmp_path / "vectors.tsv")).problems) == expected
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
 
 
@@ -195,11 +193,7 @@ SEVEN = ":{}: is empty", ["a", "e f", "h"], 7
 CASES = {
     "text": ({"v.txt": b"9 2\n" + LINES}, SEVEN, 3),
     "glove": ({"v.txt": LINES}, SEVEN, 2),
-    "glove, first": (
-        {"v.txt": b"x\ny 1 2 3\na 1.5 -2.25\nb 1.5 -2.25\n"},
-        (":1: expected 2 numbers", ["a", "b"], 2),
-        0,
-    ),
+    "glove, first": ({"v.txt": b"x\ny 1 2 3\na 1.5 -2.25\nb 1.5 -2.25\n"}, (":1: expected 2", ["a", "b"], 2), 0),
     "starspace": ({"v.tsv": LINES.replace(b" ", b"\t").replace(b"e\tf", b"e f")}, SEVEN, 2),
     "binary": (
         {"v.bin": b"5 2\na " + NUMBERS + b"\n\xff " + NUMBERS + b"\nb " + NAN + b" " + NUMBERS + b"c " + NUMBERS},

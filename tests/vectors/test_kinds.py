@@ -142,20 +142,11 @@ def test_damage_is_located(run, here, text, position, problem):
     assert "all well" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the 5\nof 3\n",  # vectors of one number, or a vocabulary without </s>
-        "</s> 0.5\nthe 2\n",
-        "a\t1\t2\nb\tx\t2\nc\t1\t2\n",
-        "1 2\na 0.5 1\n",
-        "x\t0.5\ny\t5\n",
-        "1984\t0.5\t2\nb\t1\t2\n",
-        "old new\n",
-        ": 0.5 1\n, 2 3\n",
-        "word\t0.5\t1\na\t2\t3\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "the 5\nof 3\n",  # vectors of one number, or a vocabulary without </s>
+    "</s> 0.5\nthe 2\n", "a\t1\t2\nb\tx\t2\nc\t1\t2\n", "1 2\na 0.5 1\n", "x\t0.5\ny\t5\n", "old new\n",
+    "1984\t0.5\t2\nb\t1\t2\n", ": 0.5 1\n, 2 3\n", "word\t0.5\t1\na\t2\t3\n",
+])  # fmt: skip
 def test_vectors_are_not_mistaken(text):
     assert kind_of(text.encode()) is None
 

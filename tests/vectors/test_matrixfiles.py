@@ -26,9 +26,9 @@ def make(words=WORDS, E=3, seed=0):
     return Vectors(list(words), np.random.default_rng(seed).integers(-9, 9, (len(words), E)) / 2)
 
 
-def assert_same(vectors, expected):
-    assert vectors.words == expected.words
-    np.testing.assert_array_equal(vectors.matrix, expected.matrix)
+def assert_same(vectors, expected, dtype=np.float32):
+    assert vectors.words == expected.words and vectors.matrix.dtype == dtype
+    np.testing.assert_array_equal(vectors.matrix, expected.matrix.astype(dtype))
 
 
 @pytest.mark.parametrize("name, files", [
@@ -85,7 +85,7 @@ def test_safetensors_are_compatible_with_the_library(tmp_path):
     others = {"bias": np.zeros(5, "f4"), "proj": np.zeros((3, 3), "f4"), "emb.weight": vectors.matrix.astype("f2")}
     numpy.save_file(others, tmp_path / "theirs.safetensors", {"format": "np"})
     (tmp_path / "theirs.words").write_text("\n".join(WORDS))
-    assert_same(Vectors.read(tmp_path / "theirs.safetensors"), vectors)
+    assert_same(Vectors.read(tmp_path / "theirs.safetensors"), vectors, np.float16)
 
 
 def safetensors(size=8, **tensors):
@@ -164,17 +164,12 @@ def tokens(words=TOKENS, E=4):
     return Vectors(list(words), np.random.default_rng(1).standard_normal((len(words), E)).astype(np.float32))
 
 
-def assert_tokens(vectors, expected, dtype=np.float32):
-    assert vectors.words == expected.words and vectors.matrix.dtype == dtype
-    np.testing.assert_array_equal(vectors.matrix, expected.matrix.astype(dtype))
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_model2vec_reads_equal_vectors(tmp_path, dtype):
     model2vec = pytest.importorskip("model2vec")
     vectors = tokens()
     vectors.write(f"{tmp_path}/m/", dtype=dtype)
-    assert_tokens(Vectors.read(tmp_path / "m"), vectors, dtype)
+    assert_same(Vectors.read(tmp_path / "m"), vectors, dtype)
     model = model2vec.StaticModel.from_pretrained(tmp_path / "m")
     found = model.encode(["The", "fox", "</s>", "é"])  # words that are all lower-case are looked up in lower case
     np.testing.assert_array_equal(found, vectors.matrix[:4].astype(dtype).astype(found.dtype))
@@ -192,30 +187,28 @@ def test_folders_that_model2vec_writes_are_read(tmp_path):
     vectors.write(f"{tmp_path}/m/")
     model = model2vec.StaticModel.from_pretrained(tmp_path / "m")
     model.save_pretrained(tmp_path / "again")
-    assert_tokens(Vectors.read(tmp_path / "again"), vectors)
+    assert_same(Vectors.read(tmp_path / "again"), vectors)
     # A quantized vocabulary: tokens share rows, and each has a weight.
     rows, weights = np.array([0, 1, 1, 0, 2, 2, 2]), np.arange(7) / 2
     shared = model2vec.StaticModel(vectors.matrix[:3], model.tokenizer, weights=weights, token_mapping=rows)
     shared.save_pretrained(tmp_path / "shared")
     expected = (vectors.matrix[rows] * weights[:, None].astype(np.float32))[:7]
-    assert_tokens(Vectors.read(tmp_path / "shared"), Vectors([*TOKENS, "[UNK]"], expected))
+    assert_same(Vectors.read(tmp_path / "shared"), Vectors([*TOKENS, "[UNK]"], expected))
     (tmp_path / "nested").mkdir()
     (tmp_path / "again").rename(tmp_path / "nested" / "0_StaticEmbedding")
-    assert_tokens(Vectors.read(tmp_path / "nested"), vectors)
+    assert_same(Vectors.read(tmp_path / "nested"), vectors)
 
 
 def test_the_unknown_word_is_no_word_unless_it_has_a_vector(tmp_path):
     vectors = tokens(["[UNK]", "a", "b", "a"])
     vectors.write(f"{tmp_path}/m/")
-    assert_tokens(Vectors.read(tmp_path / "m"), Vectors(vectors.words[:3], vectors.matrix[:3]))  # of `a`, the first
+    assert_same(Vectors.read(tmp_path / "m"), Vectors(vectors.words[:3], vectors.matrix[:3]))  # of `a`, the first
 
 
 def test_commands_read_and_write_folders(run, tmp_path):
     tokens(TOKENS[:4]).write(tmp_path / "v.npy")
     assert run("convert", tmp_path / "v.npy", tmp_path / "m", "--to", "model2vec").exit_code == 0
-    assert sorted(os.listdir(tmp_path / "m")) == [
-        "config.json", "model.safetensors", "modules.json", "tokenizer.json",
-    ]  # fmt: skip
+    assert {*os.listdir(tmp_path / "m")} == {"config.json", "model.safetensors", "modules.json", "tokenizer.json"}
     assert run("nn", tmp_path / "m", "fox").stdout == run("nn", tmp_path / "v.npy", "fox").stdout != ""
     assert run("check", tmp_path / "m").stdout.endswith("model2vec, 4 words of 4 numbers, all well\n")
     assert run("convert", tmp_path / "v.npy", tmp_path / "m", "--top", 2).exit_code == 0  # replaced

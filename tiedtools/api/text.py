@@ -9,8 +9,7 @@ from typing import Any
 
 from tiedtools.api.estimator import Path
 from tiedtools.base.settings import THREADS, Tokenization, checked, documented, one_of, sort_out
-from tiedtools.text.raw import Raw
-from tiedtools.text.records import records
+from tiedtools.text.raw import Raw, records
 from tiedtools.text.sentences import Sentences, sources, words_of
 
 ERRORS = "strict", "replace", "ignore"

@@ -157,7 +157,7 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     cosine of a word's two vectors, and its 5 and 95 percentiles over words.
     """
     from tiedtools.files.output import refuse_clashes
-    from tiedtools.vectors.alignment import align as fit
+    from tiedtools.vectors.edit import align as fit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
 
     refuse_absent([a, b], reading["format"])

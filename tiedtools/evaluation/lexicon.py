@@ -13,7 +13,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import Decoder, blocks, byte_lines, counted, open_source, shown
+from tiedtools.text.sources import Decoder, blocks, counted, decoded_lines, shown
 from tiedtools.text.vocab import END, UNK, Vocab
 
 OOV = -1
@@ -75,9 +75,7 @@ def raw_lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, str]]:
 
     `errors` as in Decoder. Raises TiedtoolsError with file and line for bytes that are not text.
     """
-    with open_source(path) as file, Decoder(path, errors) as decode:
-        for number, line in enumerate(byte_lines(file, shown(path)), 1):
-            yield number, decode(line)
+    return enumerate(decoded_lines(path, errors), 1)
 
 
 def lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:

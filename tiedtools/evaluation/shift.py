@@ -8,7 +8,7 @@ from scipy.ndimage import median_filter
 from scipy.stats import false_discovery_control
 
 from tiedtools.evaluation.uncertainty import estimate, neighbors
-from tiedtools.vectors.alignment import aligned_cosines, common
+from tiedtools.vectors.edit import aligned_cosines, common
 from tiedtools.vectors.runs import Runs
 
 SIMILAR = 101  # words of similar counts whose median change is expected

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import INTERVAL
-from tiedtools.vectors.alignment import BANDS
+from tiedtools.vectors.edit import BANDS
 from tiedtools.vectors.neighbors import largest
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs

@@ -3,18 +3,14 @@
 import contextlib
 import contextvars
 import hashlib
-import queue
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError
 
 BLOCK = 1 << 20
-QUEUED = 4  # maximum number of queued blocks; bounds memory if reading is faster than hashing
-
-# The Recorder whose block is active.
-recorder: contextvars.ContextVar["Recorder | None"] = contextvars.ContextVar("recorder", default=None)
+recorder = contextvars.ContextVar["Recorder | None"]("recorder", default=None)  # the one whose block is active
 
 
 class Hashed:
@@ -24,15 +20,8 @@ class Hashed:
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file, self.hash, self.size = file, hashlib.sha256(), 0
-        self.buffer, self.buffered = [], 0  # data not yet queued for the thread, and its size
-        self.blocks = queue.Queue(QUEUED)
-        self.thread = threading.Thread(target=self.work, daemon=True)
-        self.thread.start()
-
-    def work(self) -> None:
-        while block := self.blocks.get():
-            self.hash.update(block)
+        self.file, self.hash, self.size, self.thread = file, hashlib.sha256(), 0, ThreadPoolExecutor(1)
+        self.data, self.hashing = bytearray(), set[Future[None]]()  # not yet hashed; being hashed, at most one block
 
     def read(self, size: int = -1) -> bytes:
         return self.add(self.file.read(size))
@@ -41,26 +30,21 @@ class Hashed:
         return self.add(self.file.readline(size))
 
     def add(self, data: bytes) -> bytes:
-        self.buffer.append(data)
-        self.buffered += len(data)
-        if self.buffered > BLOCK:
-            self.enqueue()
+        self.data += data
+        self.size += len(data)
+        if len(self.data) > BLOCK:
+            wait(self.hashing)
+            self.hashing, self.data = {self.thread.submit(self.hash.update, self.data)}, bytearray()
         return data
-
-    def enqueue(self) -> None:
-        self.blocks.put(b"".join(self.buffer))
-        self.size += self.buffered
-        self.buffer, self.buffered = [], 0
 
     def finish(self) -> dict[str, Any]:
         """Stop the thread and return dict(bytes, sha256)."""
-        self.enqueue()
-        self.blocks.put(b"")
-        self.thread.join()
+        self.thread.shutdown()
+        self.hash.update(self.data)
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
 
-class Recorder(contextlib.AbstractContextManager[Any]):
+class Recorder:
     """Context manager that records the sources read by `open_source` within the block.
 
     `found` lists dicts of path, bytes, and sha256 in reading order. Sizes and hashes are of the decompressed data.

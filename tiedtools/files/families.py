@@ -52,49 +52,34 @@ FAMILIES = {
     family.kind: family
     for family in [
         Family(
-            "word2vec",
-            says="word vectors (a model of `tiedtools w2v`)",
-            model="tiedtools.models.word2vec.model:Word2Vec",
-            trainer="tiedtools.models.word2vec.trainer:Word2VecTrainer",
-            estimator="tiedtools.api.word2vec:Word2Vec",
-            configure="tiedtools.models.word2vec.config:configure",
-            warm_up={"w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"]},
+            "word2vec", "word vectors (a model of `tiedtools w2v`)", "tiedtools.models.word2vec.model:Word2Vec",
+            "tiedtools.models.word2vec.trainer:Word2VecTrainer", "tiedtools.api.word2vec:Word2Vec",
+            "tiedtools.models.word2vec.config:configure",
+            {"w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"]},
         ),
         Family(
-            "lstm",
-            says=LANGUAGE,
-            model="tiedtools.models.lm.model:LstmLM",
-            trainer="tiedtools.models.lm.trainer:LstmTrainer",
-            estimator="tiedtools.api.language:LanguageModel",
-            configure="tiedtools.models.lm.config:configure",
-            warm_up={
+            "lstm", LANGUAGE, "tiedtools.models.lm.model:LstmLM", "tiedtools.models.lm.trainer:LstmTrainer",
+            "tiedtools.api.language:LanguageModel", "tiedtools.models.lm.config:configure",
+            {
                 "lm": ["lm --cell gru --epochs 1 TEXT", "lm --cell rhn --epochs 1 TEXT"],
                 "lstm": ["lstm --epochs 1 --save-model MODEL TEXT", "ppl MODEL TEXT"],
             },
             exact=True,
         ),
         Family(
-            "rnnlm",
-            says=LANGUAGE,
-            model="tiedtools.models.rnnlm.model:Rnnlm",
-            trainer="tiedtools.models.rnnlm.trainer:RnnlmTrainer",
-            estimator="tiedtools.api.language:LanguageModel",
-            configure="tiedtools.models.rnnlm.config:configure",
-            warm_up={"rnnlm": ["rnnlm -max-iter 1 --save-model MODEL TEXT", "ppl MODEL TEXT"]},
+            "rnnlm", LANGUAGE, "tiedtools.models.rnnlm.model:Rnnlm", "tiedtools.models.rnnlm.trainer:RnnlmTrainer",
+            "tiedtools.api.language:LanguageModel", "tiedtools.models.rnnlm.config:configure",
+            {"rnnlm": ["rnnlm -max-iter 1 --save-model MODEL TEXT", "ppl MODEL TEXT"]},
         ),
         Family(
-            "nmt",
-            says=TRANSLATION,
-            model="tiedtools.models.translation.model:Translator",
-            trainer="tiedtools.models.translation.trainer:TranslationTrainer",
-            estimator="tiedtools.api.translation:Translator",
-            configure="tiedtools.models.translation.config:configure",
-            warm_up={"nmt": ["nmt --epochs 1 --save-model MODEL --source TEXT --target TEXT", "translate MODEL TEXT"]},
-            sides=("source", *SIDES),
-            exact=True,
+            "nmt", TRANSLATION, "tiedtools.models.translation.model:Translator",
+            "tiedtools.models.translation.trainer:TranslationTrainer", "tiedtools.api.translation:Translator",
+            "tiedtools.models.translation.config:configure",
+            {"nmt": ["nmt --epochs 1 --save-model MODEL --source TEXT --target TEXT", "translate MODEL TEXT"]},
+            sides=("source", *SIDES), exact=True,
         ),
     ]
-}
+}  # fmt: skip
 
 
 def families(says: str) -> list[Family]:

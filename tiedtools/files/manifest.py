@@ -5,6 +5,7 @@
 
 import dataclasses
 import datetime
+import functools
 import importlib.metadata
 import json
 import os
@@ -58,25 +59,18 @@ def environment() -> dict[str, Any]:
 
 
 def write(file: BinaryIO, manifest: dict[str, Any]) -> None:
-    """Write a manifest, a JSON-serializable dict, to a binary file."""
-    text = ",\n".join(f"  {dumps(name)}: {pretty(value)}" for name, value in manifest.items())
+    """Write a manifest, a JSON-serializable dict, to a binary file, with a line per dict item or per dict in a list."""
+    dumps, lines = functools.partial(json.dumps, ensure_ascii=False), []
+    for name, value in manifest.items():
+        text = dumps(value)
+        if isinstance(value, dict):
+            items = [f"{dumps(key)}: {dumps(item)}" for key, item in value.items()]
+            text = "{\n    " + ",\n    ".join(items) + "\n  }"
+        elif value and isinstance(value, list) and isinstance(value[0], dict):
+            text = "[\n    " + ",\n    ".join(map(dumps, value)) + "\n  ]"
+        lines.append(f"  {dumps(name)}: {text}")
     # Non-UTF-8 bytes of a path are written as JSON escapes.
-    file.write(f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace"))
-
-
-def dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def pretty(value: Any) -> str:
-    """Format a value as JSON, with one line per dict item or per dict in a list."""
-    if isinstance(value, dict):
-        items, brackets = [f"{dumps(name)}: {dumps(item)}" for name, item in value.items()], "{}"
-    elif value and isinstance(value, list) and isinstance(value[0], dict):
-        items, brackets = [dumps(item) for item in value], "[]"
-    else:
-        return dumps(value)
-    return f"{brackets[0]}\n    " + ",\n    ".join(items) + f"\n  {brackets[1]}"
+    file.write("{{\n{}\n}}\n".format(",\n".join(lines)).encode("utf-8", "backslashreplace"))
 
 
 def is_manifest(path: str) -> bool:
@@ -95,9 +89,8 @@ def loads(data: bytes, path: str) -> dict[str, Any]:
     except (ValueError, AttributeError, RecursionError):
         wrong = ["JSON"]
     if wrong:
-        raise TiedtoolsError(
-            f"{path}: not a run manifest, or corrupt (no {wrong[0]}); give the {SUFFIX} file of an output"
-        )
+        what = f"not a run manifest, or corrupt (no {wrong[0]})"
+        raise TiedtoolsError(f"{path}: {what}; give the {SUFFIX} file of an output")
     return manifest
 
 

@@ -1,4 +1,7 @@
-"""Model files: an .npz archive of named arrays, the words, and a JSON header; data only, no code."""
+"""Model files: an .npz archive of named arrays, the words, and a JSON header; data only, no code.
+
+Memory is allocated only for data that is present.
+"""
 
 import contextlib
 import functools
@@ -8,20 +11,23 @@ import os
 import re
 import struct
 import typing
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import numpy as np
+from numpy.lib import format as npy
 
 from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
-from tiedtools.files import npy
 from tiedtools.files.families import FAMILIES, LANGUAGE, TRANSLATION, commands, imported
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]  # arrays by name
+BLOCK = 1 << 20
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}  # of .npy arrays, by version
 FORMAT = 1
 CHECKPOINT = "checkpoint"  # `kind` in a checkpoint's header
 MAGIC = b"PK\x03\x04"  # of zip archives
@@ -222,17 +228,16 @@ def read(path: str, names: set[str] | None = None, expected: str = "model") -> t
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
             members = stored(archive, os.fstat(file.fileno()).st_size)
-            selected = {name: info for name, info in members.items() if names is None or name in names}
-            arrays = {name: read_array(archive, name, info) for name, info in selected.items()}
+            chosen = [name for name in members if names is None or name in names]
+            arrays = {name: read_array(archive, name, members[name]) for name in chosen}
         header = json.loads(as_bytes(arrays.pop("header")))
     except (MemoryError, TiedtoolsError):
         raise
     except Exception as error:  # zipfile and json raise many kinds of exceptions for corrupt data
         raise corrupt(path, error, expected) from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise TiedtoolsError(
-            f"{path}: is not in model format {FORMAT}; update tiedtools {__version__}, or save the model again with it"
-        )
+        remedy = f"update tiedtools {__version__}, or save the model again with it"
+        raise TiedtoolsError(f"{path}: is not in model format {FORMAT}; {remedy}")
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
     return header, arrays
@@ -241,10 +246,34 @@ def read(path: str, names: set[str] | None = None, expected: str = "model") -> t
 def read_array(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> np.ndarray:
     """Read an array of an archive. Raises ValueError, with the array's name, if it is corrupt."""
     try:
-        with archive.open(info) as member:
-            return npy.read(member, info.file_size)
+        with archive.open(info) as file:
+            shape, order, dtype = npy_header(file)
+            data_bytes = info.file_size - file.tell()
+            if math.prod(shape) * dtype.itemsize != data_bytes:
+                raise ValueError(f"expected an array of shape {shape} and type {dtype}, found {data_bytes} bytes")
+            numbers = np.empty(math.prod(shape), dtype)
+            data, read_into = numbers.view(np.uint8), file.readinto  # type: ignore[attr-defined]
+            if sum(read_into(data[start : start + BLOCK]) for start in range(0, data_bytes, BLOCK)) < data_bytes:
+                raise ValueError("unexpected end of file")
+            return numbers.reshape(shape, order=order)
     except ValueError as error:
         raise ValueError(f"array {quoted(name)}: {error}") from None
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], Any, np.dtype]:
+    """Read the header of an .npy array, (shape, order, dtype), from a binary file, which is then at the first number.
+
+    Raises ValueError if it is not an array of real numbers.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files of Python 2
+            shape, fortran_order, dtype = HEADERS[npy.read_magic(file)](file)
+        if dtype.kind not in "fiu" or min(shape, default=0) < 0:
+            raise ValueError
+    except Exception:  # NumPy parses it as Python literals, which raises many kinds of exceptions
+        raise ValueError("no .npy header of an array of numbers") from None
+    return shape, "F" if fortran_order else "C", dtype
 
 
 def mapped(path: str, name: str) -> np.ndarray:
@@ -252,7 +281,7 @@ def mapped(path: str, name: str) -> np.ndarray:
     with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         members = stored(archive, os.fstat(file.fileno()).st_size)
         with archive.open(members[name]) as member:
-            shape, order, dtype = npy.read_header(member)
+            shape, order, dtype = npy_header(member)
             header = member.tell()
         if math.prod(shape) * dtype.itemsize + header != members[name].file_size:
             raise ValueError(f"array {quoted(name)} of shape {shape} does not fill its place")

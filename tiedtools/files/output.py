@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import glob
 import hashlib
 import os
 import re
@@ -10,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwritable, reason
 
@@ -60,8 +61,15 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
 
 @contextlib.contextmanager
 def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
-    """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception."""
-    mode = new_file_mode(target)
+    """Yield a new file beside `target`, and rename it by put(partial path, target) if the block raises no exception.
+
+    It has the permissions of the file that it replaces. Raises PermissionError if that is not writable.
+    """
+    umask = os.umask(0)
+    os.umask(umask)
+    mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "Permission denied")
     descriptor, partial = new_part(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -79,14 +87,15 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
 def new_part(target: str) -> tuple[int, str]:
     """Create a partial file beside `target` and return (file descriptor, path).
 
-    Partial files left by killed processes are removed.
+    Partial files left by killed processes are removed: they are not locked. A locked one is that of a process, on any
+    machine, that is alive.
     """
     folder, name = os.path.split(target)
     stem = f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.startswith(stem) and entry.name.endswith(".part"):
-                remove_dead(entry.path)
+    for path in glob.glob(f"{glob.escape(folder)}/{stem}*.part"):
+        with contextlib.suppress(OSError), open(path, "rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
     while True:
         descriptor, path = tempfile.mkstemp(".part", stem, folder)
         with contextlib.suppress(OSError):  # a file system without locks
@@ -94,31 +103,6 @@ def new_part(target: str) -> tuple[int, str]:
         if os.fstat(descriptor).st_nlink:
             return descriptor, path
         os.close(descriptor)  # another process removed it before it was locked
-
-
-def remove_dead(path: str) -> None:
-    """Remove a partial file unless it is locked, which means that its process, on any machine, is alive."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDWR)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
-        finally:
-            os.close(descriptor)
-
-
-def new_file_mode(path: str) -> int:
-    """Return the permissions for a file that replaces `path`: its current permissions, or the default of a new file.
-
-    Raises PermissionError if `path` is not writable.
-    """
-    if os.path.exists(path):
-        if not os.access(path, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        return os.stat(path).st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
 
 
 def split_compression(path: str) -> tuple[str, str | None]:
@@ -129,24 +113,20 @@ def split_compression(path: str) -> tuple[str, str | None]:
 
 @contextlib.contextmanager
 def open_packed(path: str, put: Callable[[str, str], Any] = os.replace) -> Iterator[Any]:
-    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst."""
-    with open_output(path, put) as raw, compressed(raw, split_compression(path)[1]) as file:
-        yield file
-
-
-def compressed(file: BinaryIO, compression: str | None) -> Any:
-    """Return a context manager for a binary file that writes its data, compressed or not (None), to `file`.
+    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst.
 
     Raises TiedtoolsError if the compressor is not installed.
     """
-    if compression is None:
-        return contextlib.nullcontext(file)
-    from xopen import xopen
+    compression = split_compression(path)[1]
+    with open_output(path, put) as file, contextlib.ExitStack() as stack:
+        if compression:
+            from xopen import xopen
 
-    try:
-        return xopen(file, "wb", threads=0, format=compression)
-    except ImportError as error:
-        raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
+            try:
+                file = stack.enter_context(xopen(file, "wb", threads=0, format=compression))
+            except ImportError as error:
+                raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
+        yield file
 
 
 def refuse_packed(*paths: str | None) -> None:
@@ -158,12 +138,12 @@ def refuse_packed(*paths: str | None) -> None:
 
 def check_space(sizes: dict[str, int]) -> None:
     """Raise TiedtoolsError if outputs, path -> bytes, exceed the free space of their disks."""
+    folders = {path: os.path.dirname(os.path.realpath(path)) for path in filter(is_file, sizes)}
     disks = {}
-    for path in filter(is_file, sizes):
-        disks.setdefault(os.stat(os.path.dirname(os.path.realpath(path))).st_dev, []).append(path)
+    for path, folder in folders.items():
+        disks.setdefault(os.stat(folder).st_dev, []).append(path)
     for paths in disks.values():
-        needed = sum(sizes[path] for path in paths)
-        disk = shutil.disk_usage(os.path.dirname(os.path.realpath(paths[0])))
+        needed, disk = sum(map(sizes.__getitem__, paths)), shutil.disk_usage(folders[paths[0]])
         if disk.total and needed > disk.free:
             space = f"needs about {needed / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
@@ -193,11 +173,9 @@ def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None
 
     # Standard input may be redirected from a file, and a URL may name a local file.
     taken = {target("/dev/stdin" if path == "-" else os.fspath(path).removeprefix("file://")) for path in inputs}
-    for path in outputs:
-        if path is not None:
-            name = "-" if path in STDOUT else target(path)
-            if name in taken and name != os.devnull:
-                raise Contradiction(
-                    f"{path}: is used as both input and output, or for two outputs; give each its own file"
-                )
-            taken.add(name)
+    for path in (path for path in outputs if path is not None):
+        name = "-" if path in STDOUT else target(path)
+        if name in taken - {os.devnull}:
+            what = "is used as both input and output, or for two outputs"
+            raise Contradiction(f"{path}: {what}; give each its own file")
+        taken.add(name)

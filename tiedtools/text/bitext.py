@@ -1,18 +1,27 @@
-"""Parallel text for translation: the source and target lines of training and validation text, as int32 IDs."""
+"""Parallel text for translation, as int32 IDs of words or of symbols of byte-pair encoding.
 
+Byte-pair encoding (BPE; Sennrich et al. 2016), with subword-nmt, writes words as sequences of frequent symbols.
+"""
+
+import contextlib
 import dataclasses
+import functools
+import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError, library
+from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.bpe import Segmenter, learn, subword_nmt
 from tiedtools.text.lmtext import read_ids
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import END, UNK, Vocab, select
+
+MARK = "@@"  # at the end of each symbol that does not end its word
+VERSION = "#version: 0.2"  # first line of a codes file of subword-nmt
 
 
 class Pair(NamedTuple):
@@ -32,7 +41,7 @@ class Bitext:
     """A parallel text as IDs of words or BPE symbols. In both vocabularies, `</s>` is 0 and `<unk>` is 1.
 
     source_vocab, target_vocab  the Vocabs; the same object if the vocabulary is joint
-    codes  BPE merges as returned by bpe.learn; "" for a text of words
+    codes  BPE merges as returned by `learn`; "" for a text of words
     train  the training Pair
     valid  the validation Pair, or None
     references  the target lines of the validation text, unchanged, a list of str; for BLEU
@@ -68,8 +77,11 @@ class Bitext:
         """
         if bpe is not None:
             subword_nmt("learn_bpe")  # before the texts are read
-        sides = read_sides(source, target, errors)
-        segmenter = learn_segmenter(sides, bpe)
+        sides, words = read_sides(source, target, errors), Counter()
+        for side in sides:
+            words.update(dict(zip(side.words[1:], side.counts[1:].tolist())))
+        del words[UNK]
+        segmenter = Segmenter("" if bpe is None else learn(words, bpe))
         symbol_counts = [side.symbol_counts(segmenter) for side in sides]
         symbol_counts = [symbol_counts[0] + symbol_counts[1]] if joint else symbol_counts
         lines = np.count_nonzero(sides[0].ids == 0) * (2 if joint else 1)
@@ -91,9 +103,9 @@ class Side(NamedTuple):
     words: list[str]
     counts: np.ndarray
 
-    def symbol_counts(self, segmenter: Segmenter) -> Counter[str]:
+    def symbol_counts(self, segmenter: "Segmenter") -> Counter[str]:
         """Return the count of each symbol, a Counter in order of first occurrence."""
-        counts: Counter[str] = Counter()
+        counts = Counter()
         for word, count in zip(self.words[1:], self.counts[1:].tolist()):
             for symbol in segmenter.segment(word):
                 counts[symbol] += count
@@ -101,11 +113,10 @@ class Side(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return the lines, a list of str with a blank between words."""
-        words = ["\n", *self.words[1:]]
-        text = " ".join([words[k] for k in self.ids])
+        text = " ".join([self.words[k] if k else "\n" for k in self.ids])
         return text.replace(" \n", "\n").replace("\n ", "\n").removesuffix("\n").split("\n")
 
-    def encode(self, vocab: Vocab, segmenter: Segmenter) -> np.ndarray:
+    def encode(self, vocab: Vocab, segmenter: "Segmenter") -> np.ndarray:
         """Return the text as IDs of symbols, int32; out-of-vocabulary symbols are `<unk>`."""
         index = {symbol: k for k, symbol in enumerate(vocab.words)}
         rows = [[0], *([index.get(symbol, 1) for symbol in segmenter.segment(word)] for word in self.words[1:])]
@@ -117,7 +128,7 @@ class Side(NamedTuple):
         return symbols[np.repeat(first, n) + np.arange(n.sum())]
 
 
-def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: Segmenter) -> Pair:
+def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: "Segmenter") -> Pair:
     """Encode two Sides as a Pair of symbol IDs; `vocabs`: two Vocabs, or one joint Vocab."""
     return Pair(sides[0].encode(vocabs[0], segmenter), sides[1].encode(vocabs[-1], segmenter))
 
@@ -142,17 +153,6 @@ def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> lis
     return sides
 
 
-def learn_segmenter(sides: Iterable[Side], merges: int | None) -> Segmenter:
-    """Learn the Segmenter of a text; BPE is learned from the words of all Sides together."""
-    if merges is None:
-        return Segmenter()
-    counts = Counter()
-    for side in sides:
-        counts.update(dict(zip(side.words[1:], side.counts[1:].tolist())))
-    del counts[UNK]
-    return Segmenter(learn(counts, merges))
-
-
 def vocabulary(symbol_counts: Mapping[str, int], lines: Any, min_count: int, max_vocab: int | None) -> Vocab:
     """Build the Vocab of counted symbols (dict: symbol -> count), most frequent first after `</s>` and `<unk>`."""
     symbol_counts = dict(symbol_counts)
@@ -160,5 +160,59 @@ def vocabulary(symbol_counts: Mapping[str, int], lines: Any, min_count: int, max
     symbols, counts = [END, *symbol_counts], np.array([lines, *symbol_counts.values()], np.int64)
     order = select(counts, min_count, max_vocab and max_vocab - 1)
     unknown += int(counts.sum() - counts[order].sum())
-    selected = [symbols[k] for k in order]
-    return Vocab([END, UNK, *selected[1:]], np.insert(counts[order], 1, unknown))
+    return Vocab([END, UNK, *(symbols[k] for k in order[1:])], np.insert(counts[order], 1, unknown))
+
+
+def subword_nmt(module: str) -> Any:
+    """Import a module of subword-nmt. Raises TiedtoolsError if it is not installed."""
+    return library(f"subword_nmt.{module}", "byte-pair encoding needs subword-nmt", "nmt")
+
+
+def learn(counts: Mapping[str, int], merges: int) -> str:
+    """Learn at most `merges` merges of symbol pairs that occur at least twice; return them as subword-nmt's codes.
+
+    counts  dict: word -> count
+    """
+    learner, codes = subword_nmt("learn_bpe"), io.StringIO()
+    words = io.StringIO("".join(f"{word} {count}\n" for word, count in counts.items()))
+    log.info(f"learning {counted(merges, 'merge')} of BPE from {counted(len(counts), 'word')}")
+    # subword-nmt reports its progress on stderr; it raises ValueError when no pair is left.
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(ValueError):
+        learner.learn_bpe(words, codes, merges, is_dict=True)
+    return codes.getvalue()
+
+
+def check_codes(codes: str) -> str:
+    """Return `codes` unchanged. Raises ValueError unless they are "" or codes of subword-nmt."""
+    version, *merges = codes.rstrip("\n").split("\n")
+    if codes and (version != VERSION or any(len(merge.split(" ")) != 2 for merge in merges)):
+        raise ValueError("its codes are not those of subword-nmt")
+    return codes
+
+
+class Segmenter:
+    """Splits words into symbols, and restores them.
+
+    codes  merges as `learn` returns them; "": each word is one symbol
+
+    Raises TiedtoolsError if there are codes, but subword-nmt is not installed. `check_codes` validates them.
+    """
+
+    def __init__(self, codes: str = "") -> None:
+        self.codes = codes
+        if codes:
+            self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), separator=MARK)
+        self.segment = functools.cache(self.split)
+
+    def split(self, word: str) -> tuple[str, ...]:
+        """Split a word into symbols, a tuple of str; all but the last end in MARK. `<unk>` is one symbol."""
+        return tuple(self.encoder.segment_tokens([word])) if self.codes and word != UNK else (word,)
+
+    def symbols(self, words: Iterable[str]) -> list[str]:
+        """Split words into symbols, a list of str."""
+        return [symbol for word in words for symbol in self.segment(word)]
+
+    def restore(self, symbols: Iterable[str]) -> str:
+        """Join symbols into text, with a space between words. A word that is cut off loses its MARK."""
+        text = " ".join(symbols)
+        return f"{text} ".replace(f"{MARK} ", "").rstrip(" ") if self.codes else text

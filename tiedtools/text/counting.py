@@ -220,7 +220,8 @@ def count(
         if several and new:
             known.frombytes(table.encoded(new))
         if keep:
-            keep.write(np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32)) if several else ids)
+            renumbered = several and vocab is None
+            keep.write(np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32)) if renumbered else ids)
         if marks:
             marks.see(path, ids)
     tables = [counter.table for counter in counters if counter.table]

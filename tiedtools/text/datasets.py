@@ -71,12 +71,9 @@ SIMILARITY = ["simlex", "men", "rw", "verb143", "mturk771", "simverb", "ws353-si
 
 def groups() -> dict[str, list[str]]:
     """Return {group: names}: `wordsim` has the similarity sets; group PREFIX has all names that begin with PREFIX-."""
-    groups = {"wordsim": SIMILARITY}
-    for name in DATASETS:
-        prefix, dash, _ = name.partition("-")
-        if dash and prefix != "google":
-            groups.setdefault(prefix, []).append(name)
-    return groups
+    prefixes = dict.fromkeys(name.partition("-")[0] for name in DATASETS if "-" in name and "google-" not in name)
+    members = {prefix: [name for name in DATASETS if name.startswith(f"{prefix}-")] for prefix in prefixes}
+    return {"wordsim": SIMILARITY, **members}
 
 
 def expand(names: Iterable[str]) -> list[str]:
@@ -147,7 +144,13 @@ def download(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         new = not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != data.sha256
         if new:
             fetch(url, file, data)
-        return unpack(file, data.member, target, new) if data.member else target
+        if not data.member:
+            return target
+        with zipfile.ZipFile(file) as archive:
+            if new or not target.is_file() or target.stat().st_size != archive.getinfo(data.member).file_size:
+                with archive.open(data.member) as source, open_output(str(target)) as output:
+                    shutil.copyfileobj(source, output)
+        return target
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise unreadable(str(file), error) from None
 
@@ -209,12 +212,3 @@ def read_blocks(url: str, license: str) -> Iterator[bytes]:
         why = getattr(cause, "strerror", None) or cause
         remedy = "check the connection, or set TIEDTOOLS_MIRROR"
         raise TiedtoolsError(f"{url}: cannot be downloaded: {why}; {remedy}") from None
-
-
-def unpack(archive: Path, name: str, target: Path, new: bool) -> Path:
-    """Unpack a member of a zip archive to `target`, unless the archive is not new and `target` has the right size."""
-    with zipfile.ZipFile(archive) as packed:
-        if new or not target.is_file() or target.stat().st_size != packed.getinfo(name).file_size:
-            with packed.open(name) as source, open_output(str(target)) as file:
-                shutil.copyfileobj(source, file)
-    return target

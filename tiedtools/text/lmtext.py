@@ -91,8 +91,7 @@ class LmText:
             text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", keep_oovs, least=0)
         for name, paths in ("valid", valid), ("test", test):
             if paths is not None:
-                paths = paths if isinstance(paths, list) else [paths]
-                oov = UNK if predict_oovs else NO_WORD
+                paths, oov = paths if isinstance(paths, list) else [paths], UNK if predict_oovs else NO_WORD
                 ids, _ = read_ids(paths, errors, with_unk(vocab, oov), oov)
                 text.set(name, ids, ids_without_unk(vocab), shown(*paths), keep_oovs)
         return text
@@ -129,9 +128,7 @@ def with_unk(vocab: Vocab, unk: str = UNK) -> Vocab:
 
 def ids_without_unk(vocab: Vocab) -> np.ndarray:
     """Return the map from IDs in with_unk(vocab) to IDs in `vocab`, int32; -1 for the appended word."""
-    new_id = np.arange(len(vocab) + 1, dtype=np.int32)
-    new_id[len(vocab) :] = -1
-    return new_id
+    return np.append(np.arange(len(vocab), dtype=np.int32), np.int32(-1))
 
 
 def cut_at(ids: np.ndarray, share: float, name: str) -> int:
@@ -161,6 +158,5 @@ def select_with_unk(
     if np.delete(both, order, 1).any():
         order = order[: max_vocab and max_vocab - 1]
         counts_with_unk[unk] = np.delete(both, order, 1).sum(1).max()
-        position = 1 + np.searchsorted(-counts_with_unk[order[1:]], -counts_with_unk[unk])
-        order = np.insert(order, position, unk)
+        order = np.insert(order, 1 + np.searchsorted(-counts_with_unk[order[1:]], -counts_with_unk[unk]), unk)
     return order, counts_with_unk

@@ -10,7 +10,7 @@ import math
 import random
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError, library, quoted
@@ -89,7 +89,12 @@ def learn(words: Iterable[str], seed: int) -> list[tuple[int, list[str]]]:
     module = morfessor()
     model = module.BaselineModel(forcesplit_list=["-"])
     model.load_data((1, word) for word in vocabulary)
-    with seeded(module.utils, seed):
+    with contextlib.ExitStack() as stack:
+        # Morfessor uses Python's global generator, and prints dots to stderr; both are restored.
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(setattr, module.utils, "show_progress_bar", module.utils.show_progress_bar)
+        random.seed(seed)
+        module.utils.show_progress_bar = False
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
 
@@ -97,20 +102,6 @@ def learn(words: Iterable[str], seed: int) -> list[tuple[int, list[str]]]:
 def morfessor() -> Any:
     """Import Morfessor. Raises TiedtoolsError if it is not installed."""
     return library("morfessor", "learning morphs needs Morfessor", "subwords")
-
-
-@contextlib.contextmanager
-def seeded(utils: Any, seed: int) -> Iterator[None]:
-    """Seed Python's global generator, which Morfessor uses, and suppress the dots that it prints to stderr.
-
-    Both are restored when the block ends.
-    """
-    with contextlib.ExitStack() as stack:
-        stack.callback(random.setstate, random.getstate())
-        stack.callback(setattr, utils, "show_progress_bar", utils.show_progress_bar)
-        random.seed(seed)
-        utils.show_progress_bar = False
-        yield
 
 
 def read(path: str) -> list[tuple[int, list[str]]]:
@@ -150,5 +141,4 @@ def parse(path: str, lines: Iterable[tuple[int, str]]) -> list[tuple[int, list[s
 
 def write(file: BinaryIO, analyses: Iterable[tuple[int, list[str]]]) -> None:
     """Write analyses in Morfessor's text format to a binary file."""
-    lines = (f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)
-    file.write((HEADER + "".join(lines)).encode())
+    file.write((HEADER + "".join(f"{count} {' + '.join(morphs)}\n" for count, morphs in analyses)).encode())

@@ -18,7 +18,7 @@ from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
 from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import Decoder, byte_lines, numbered_lines, open_source, shown
+from tiedtools.text.sources import decoded_lines, numbered_lines, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
@@ -106,10 +106,9 @@ class Phrases(Checked):
         """Yield the sentences of a text, a source as for `fit`, with phrases joined, while it is read."""
         join = self.joiner()
         for text in sources(source):
-            with open_source(text) as file, Decoder(text, "strict") as decode:
-                lines = byte_lines(file, shown(text))
-                while block := b"".join(itertools.islice(lines, LINES)):
-                    yield from (line.split() for line in join(decode(block)).removesuffix("\n").split("\n"))
+            lines = decoded_lines(text)
+            while block := "".join(itertools.islice(lines, LINES)):
+                yield from (line.split() for line in join(block).removesuffix("\n").split("\n"))
 
     def joiner(self) -> Callable[[str], str]:
         """Return a function that joins the phrases in whole lines of a text, with a blank between words."""
@@ -137,11 +136,10 @@ class Phrases(Checked):
             self.write(file)
 
     def write(self, file: BinaryIO) -> None:
-        file.write("\t".join(COLUMNS).encode() + b"\n")
+        rows: list[Any] = [COLUMNS]
         for number, phrases in enumerate(self.passes, 1):
-            for words, score, n in phrases:
-                row = number, self.delimiter.join(words), " ".join(words), repr(score), n
-                file.write("\t".join(map(str, row)).encode() + b"\n")
+            rows += [(number, self.delimiter.join(words), " ".join(words), score, n) for words, score, n in phrases]
+        file.writelines(("\t".join(map(str, row)) + "\n").encode() for row in rows)
 
     def packed(self) -> str:
         """Return the list in a string, as model files and manifests store it; `of` reads it."""

@@ -87,11 +87,8 @@ class PhraseText:
             kernels.copy(frequent, found, least)
 
         # Compare the scores with the threshold.
-        limits = (
-            getattr(kernels, settings.scoring.upper()),
-            float(np.float32(threshold)) if across else threshold,
-            least,
-        )
+        limit = float(np.float32(threshold)) if across else threshold
+        limits = getattr(kernels, settings.scoring.upper()), limit, least
         n, capacity, totals = 1, 0, np.array([table.counts[1:V].sum(), sum(entries)])
         while n > capacity:  # at most twice, if a string is a phrase in several ways, such as a_b + c and a + b_c
             capacity = max(n, len(frequent) // 2)
@@ -110,11 +107,8 @@ class PhraseText:
 
     def spelled(self) -> Iterator[bytes]:
         """Yield the text in blocks of UTF-8, with a blank between words."""
-
-        def block(start: int) -> bytes:
-            return spell(self.table, self.ids[start : start + BLOCK], start == 0 or self.ids[start - 1] == 0)
-
-        yield from ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
+        block = lambda k: spell(self.table, self.ids[k : k + BLOCK], k == 0 or self.ids[k - 1] == 0)
+        return ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
 
 
 class Pass:

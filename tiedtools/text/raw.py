@@ -1,22 +1,28 @@
-"""Raw text as a source of words: the texts of a field, split into words."""
+"""Raw text as a source of words: the texts in a field of JSON lines, CSV, or TSV, split into words."""
 
 import contextlib
+import csv
 import dataclasses
 import functools
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.base.settings import NONE, WORDS, Tokenization
+from tiedtools.files.output import split_compression
+from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.phrases import Phrases
-from tiedtools.text.records import records
 from tiedtools.text.sentences import Sentences, words_of
-from tiedtools.text.sources import Decoder, byte_lines, open_source, shown
+from tiedtools.text.sources import LONGEST_LINE, ZERO_BYTE, decoded_lines, shown
 from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
 BATCH = 1 << 19  # characters tokenized at a time by a process
+COLUMNS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}  # ending of a name -> separator
+KINDS = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}
 
 
 @dataclasses.dataclass
@@ -26,7 +32,7 @@ class Raw:
     source     path, URL, Part, open file, or Sentences, whose sentences may then be strings
     rules      the Tokenization; None: the text is words already
     phrases    the Phrases to join in the words, or None
-    field      read this field of records, as records.records; None: the source is plain text
+    field      read this field of records, as for `records`; None: the source is plain text
     errors     as for Decoder
     unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
                "document": like "text", but an empty line ends each record
@@ -56,10 +62,8 @@ class Raw:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the text, or its records, as strings that end in a newline."""
         if self.field is None:
-            with open_source(self.source) as file, Decoder(self.source, self.errors) as decode:
-                for line in byte_lines(file, shown(self.source)):
-                    yield decode(line)
-        for text in records(self.source, self.field, self.errors) if self.field is not None else ():
+            return (yield from decoded_lines(self.source, self.errors))
+        for text in records(self.source, self.field, self.errors):
             if self.unit == "line":
                 text = " ".join(text.split())
             elif self.unit == "document":
@@ -175,3 +179,95 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
         return words_of(text)
 
     return split
+
+
+def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
+    """Yield the text in a field of each record, a str, which is a document.
+
+    source  as for open_source: JSON lines, that is, an object per line; or CSV or TSV with a header. The format is that
+            of the name's ending, without one that of the first line. Cells of CSV may be quoted, those of TSV are not
+    field   name of the field or column; a.b is the field b of the object a
+
+    Raises TiedtoolsError with file, line, and number of the record for a record without text in the field.
+    """
+    name, lines = shown(source), decoded_lines(source, errors)
+    first = next(lines, "")
+    lines = itertools.chain([first], lines)
+    stem = split_compression(name)[0].lower()
+    separator = next((separator for ending, separator in COLUMNS.items() if stem.endswith(ending)), None)
+    if not separator and not stem.endswith((".json", ".jsonl", ".ndjson")) and first.lstrip()[:1] not in ("{", "["):
+        separator = "\t" if "\t" in first else ","
+    if separator and isinstance(source, Part):
+        raise TiedtoolsError(f"{name}: CSV and TSV cannot be divided among ranks; convert it to JSON lines")
+    number = 1
+    try:
+        for line, text in cells(lines, separator, field) if separator else values(lines, field):
+            if "\0" in text:
+                raise Wrong(line, ZERO_BYTE)
+            try:
+                yield text.encode("utf-8", "surrogatepass").decode("utf-8", errors)
+            except UnicodeDecodeError:
+                raise Wrong(line, "half of a surrogate pair; `errors='replace'` substitutes U+FFFD") from None
+            number += 1
+    except Wrong as wrong:
+        line, problem = wrong.args
+        line += lines_before(source)
+        record = "" if separator and line == 1 else f"record {number:,}: "  # the header is none
+        raise TiedtoolsError(f"{name}:{line}: {record}{problem}") from None
+
+
+class Wrong(Exception):
+    """A record without text in the field: (line, problem)."""
+
+
+def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) of the field of each JSON object. Raises Wrong."""
+    for number, line in enumerate(lines, 1):
+        if line.isspace():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "nested too deeply")
+            raise Wrong(number, f"not JSON ({reason}); give an object per line, as `jq -c` writes them") from None
+        if not isinstance(record, dict):
+            raise Wrong(number, f"{KINDS.get(type(record), 'not an object')}; `jq -c '.[]'` converts a list to lines")
+        yield number, text_of(record, field, number)
+
+
+def text_of(record: dict[str, Any], field: str, number: int) -> str:
+    """Return the text in a field of a JSON object. Raises Wrong, with the number of its line."""
+    value: Any = record
+    for name in [field] if field in record else field.split("."):
+        if not isinstance(value, dict) or name not in value:
+            names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) and value else ""
+            raise Wrong(number, f"no field {quoted(field)}{names}")
+        value = value[name]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        inner = next(iter(value), "name")
+        raise Wrong(number, f"{quoted(field)} is an object; name a field in it, such as {quoted(f'{field}.{inner}')}")
+    kind = KINDS.get(type(value), "null")
+    raise Wrong(number, f"{quoted(field)} is {kind}, not text; `jq -c 'select(.FIELD | strings)'` drops these records")
+
+
+def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) of the column `field` of each row. Raises Wrong."""
+    csv.field_size_limit(LONGEST_LINE)
+    tsv = separator != ","
+    rows = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE if tsv else csv.QUOTE_MINIMAL, strict=True)
+    try:
+        header = next(rows, [])
+        if field not in header:
+            raise Wrong(1, f"no column {quoted(field)}; the header has {', '.join(map(quoted, header[:9]))}")
+        column = header.index(field)
+        for row in rows:
+            if len(row) not in (0, len(header)):
+                problem = f"{len(row)} cells, but {len(header)} columns; "
+                remedy = "save the table as CSV" if tsv else "quote cells that contain commas"
+                raise Wrong(rows.line_num, problem + remedy)
+            if row:
+                yield rows.line_num, row[column]
+    except csv.Error as error:
+        raise Wrong(rows.line_num, f"not {'TSV' if tsv else 'CSV'} ({error}); correct it") from None

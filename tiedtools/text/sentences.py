@@ -5,7 +5,7 @@ import errno
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction, Mistyped, NotFound, TiedtoolsError, brief, library, quoted, unreadable
@@ -104,11 +104,8 @@ class Sentences(Chunks):
         except TypeError:
             what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
             raise Mistyped(f"{what}; give one of them") from None
-        super().__init__(self.lines(numbered))
-
-    def lines(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
-        for number, sentence in numbered:
-            yield as_line(number, sentence.split() if self.raw and isinstance(sentence, str) else sentence)
+        split = lambda sentence: sentence.split() if self.raw and isinstance(sentence, str) else sentence
+        super().__init__(as_line(number, split(sentence)) for number, sentence in numbered)
 
     def __str__(self) -> str:
         return self.name
@@ -128,29 +125,24 @@ def as_line(number: int, sentence: Any) -> bytes:
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
         raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
-    try:
+    with contextlib.suppress(TypeError, UnicodeEncodeError):
         line = " ".join(words).encode()
-    except (TypeError, UnicodeEncodeError):
-        line = b""
-    # bytes.split separates at the characters that separate words in a text file.
-    if len(line.split()) != len(words) or b"\0" in line or len(line) > LONGEST_WORD:
-        for word in words:
-            check(word, where)
+        # bytes.split separates at the characters that separate words in a text file.
+        if len(line.split()) == len(words) and b"\0" not in line and len(line) <= LONGEST_WORD:
+            return line + b"\n"
+    for word in words:  # one may be wrong
+        if not isinstance(word, str):
+            raise Mistyped(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")
+        try:
+            data = word.encode()
+        except UnicodeEncodeError:
+            raise TiedtoolsError(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
+        if data.split() != [data] or b"\0" in data:
+            what = "is empty or contains a blank or a zero byte"
+            raise TiedtoolsError(f"{where}: {quoted(word)} {what}; split or remove it")
+        if len(data) > LONGEST_WORD:
+            raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
     return line + b"\n"
-
-
-def check(word: object, where: str) -> None:
-    """Raise TiedtoolsError unless `word` is a str that a text file could hold as one word."""
-    if not isinstance(word, str):
-        raise Mistyped(f"{where}: a word is a str, not {type(word).__name__} {quoted(word)}; convert it")
-    try:
-        data = word.encode()
-    except UnicodeEncodeError:
-        raise TiedtoolsError(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
-    if data.split() != [data] or b"\0" in data:
-        raise TiedtoolsError(f"{where}: {quoted(word)} is empty or contains a blank or a zero byte; split or remove it")
-    if len(data) > LONGEST_WORD:
-        raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
 
 
 def is_url(source: Any) -> bool:

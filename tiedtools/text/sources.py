@@ -80,7 +80,9 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
             yield file
         return
     if isinstance(path, Sentences | io.TextIOBase):
-        raw = path if isinstance(path, Sentences) else Chunks(encode(path))
+        read: Any = path.read
+        texts = (text.encode("utf-8", "surrogateescape") for text in iter(lambda: read(BLOCK), ""))
+        raw = path if isinstance(path, Sentences) else Chunks(texts)
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
             yield watched
         return
@@ -110,12 +112,6 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
             if corrupt or isinstance(error, OSError | EOFError):
                 raise unreadable(shown(path), diagnose(error, source, file)) from None
             raise
-
-
-def encode(file: Any) -> Iterator[bytes]:
-    """Yield the rest of an open text file as UTF-8 bytes."""
-    while text := file.read(BLOCK):
-        yield text.encode("utf-8", "surrogateescape")
 
 
 def diagnose(error: BaseException, source: Any, file: Any) -> Any:
@@ -155,15 +151,18 @@ def has_trailing_data(source: Any) -> bool | None:
 
 def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
     """Yield the lines of a binary file, without its byte order mark. Raises TiedtoolsError if a line is too long."""
-    number = 1
-    while line := file.readline(LONGEST_LINE + 1):
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
         if len(line) > LONGEST_LINE:
             raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        if line:
+        if line := line.removeprefix(codecs.BOM_UTF8 if number == 1 else b""):
             yield line
-        number += 1
+
+
+def decoded_lines(source: Any, errors: str = "strict") -> Iterator[str]:
+    """Yield the lines of a text source; `errors` as for Decoder. Raises TiedtoolsError if one cannot be read."""
+    with open_source(source) as file, Decoder(source, errors) as decode:
+        for line in byte_lines(file, shown(source)):
+            yield decode(line)
 
 
 def numbered_lines(path: Any, most: float | None = None) -> Iterator[tuple[int, str]]:

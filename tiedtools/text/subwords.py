@@ -119,7 +119,6 @@ class Subwords:
         Raises TiedtoolsError if a library is not installed, or the file lacks words; Contradiction for a language
         without patterns.
         """
-        one_of("kind", kind, KINDS)
         plain = [word for word in words if word not in atoms(atomic_unk)]
         file_subwords = None
         if segmentation is not None:
@@ -186,7 +185,12 @@ class Subwords:
         """Restore what `state` returned, for the same words. Raises KeyError, TypeError, or ValueError if corrupt."""
         kind, segmenter = header["kind"], Characters()
         if "morphs" in arrays:
-            segmenter = stored_lexicon(as_lines(arrays["morphs"]), arrays["morph_counts"], header["counted"])
+            units, counts, total = as_lines(arrays["morphs"]), arrays["morph_counts"], header["counted"]
+            if counts.shape != (len(units),) or counts.dtype != np.int64 or len(set(units)) < len(units):
+                raise ValueError(f"{len(units)} morphs, and counts of shape {counts.shape} and type {counts.dtype}")
+            if type(total) is not int or min(total, counts.min(initial=total)) < 0 or not counts.all():
+                raise ValueError("the counts of its morphs are not positive")
+            segmenter = morphs.Lexicon(dict(zip(units, counts.tolist())), total)
         elif kind == "syllables":
             segmenter = Syllables(*(str(header[name]) for name in ("language", "version", "patterns")))
         elif kind == "morphs":
@@ -259,15 +263,6 @@ def from_file(path: str, words: list[str]) -> tuple[dict[str, list[str]] | None,
         advice = "add lines `word sub sub`; `tiedtools segment --types` writes them for a text"
         raise TiedtoolsError(f"{name}: {what}; {advice}")
     return segmentations, morphs.Lexicon.of((1, segmentations[word]) for word in words)
-
-
-def stored_lexicon(units: list[str], counts: np.ndarray, words: int) -> Any:
-    """Restore the Lexicon of morphs `units` with `counts`, int64, of `words` words. Raises ValueError if corrupt."""
-    if counts.shape != (len(units),) or counts.dtype != np.int64 or len(set(units)) < len(units):
-        raise ValueError(f"{len(units)} morphs, and counts of shape {counts.shape} and type {counts.dtype}")
-    if type(words) is not int or min(words, counts.min(initial=words)) < 0 or not counts.all():
-        raise ValueError("the counts of its morphs are not positive")
-    return morphs.Lexicon(dict(zip(units, counts.tolist())), words)
 
 
 def as_array(lines: Iterable[str]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Split raw text into words at the word boundaries of UAX #29, in one process or in several."""
 
+import contextlib
 import functools
 import pickle
 import re
@@ -168,19 +169,11 @@ class Process:
 
     def __init__(self, rules: Tokenization) -> None:
         self.unsegmented = False
+        # With the module path of this process: not with the current folder, which may hold files of others.
+        code = f"import sys; sys.path = {sys.path}; from {__name__} import serve; serve()"
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
-        self.process: Any = subprocess.Popen(
-            # With the module path of this process: not with the current folder, which may hold files of others.
-            [
-                sys.executable,
-                "-c",
-                f"import sys; sys.path = {sys.path}; from {__name__} import serve; serve()",
-                str(rules),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        command, PIPE = [sys.executable, "-c", code, str(rules)], subprocess.PIPE
+        self.process: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
 
     def __call__(self, text: str) -> str:
         try:
@@ -200,10 +193,8 @@ class Process:
 def serve() -> None:
     """Tokenize the texts on standard input, pickled, until it ends."""
     tokenizer = Tokenizer(Tokenization.of(sys.argv[1]))
-    try:
+    with contextlib.suppress(EOFError, OSError):
         while True:
             text = tokenizer(pickle.load(sys.stdin.buffer))
             pickle.dump((text, tokenizer.unsegmented), sys.stdout.buffer, -1)
             sys.stdout.buffer.flush()
-    except (EOFError, OSError):
-        pass

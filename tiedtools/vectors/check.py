@@ -91,13 +91,11 @@ class Check(Rows):
         self.format, self.use = "checkpoint", "`--checkpoint` with `--resume` continues from it"
 
     def whole(self, words: list[Any], matrix: np.ndarray, words_path: str) -> None:
-        if len(words) == len(matrix):
-            self.check_matrix(words, matrix)
-        elif self.format == "npy":
+        if len(words) != len(matrix) and self.format != "npy":
+            return super().whole(words, matrix, words_path)
+        if len(words) != len(matrix):
             self.oddity("header", "", f"has {len(matrix)} rows, but {words_path} has {len(words)} words")
-            self.check_matrix(words, matrix)
-        else:
-            super().whole(words, matrix, words_path)
+        self.check_matrix(words, matrix)
 
     def check_matrix(self, words: list[Any], matrix: np.ndarray) -> None:
         self.rows, self.E = matrix.shape
@@ -277,15 +275,10 @@ def kind_of(start: bytes) -> Kind | None:
         counts = [int(count[1]) for count in counts[1:] if count]
         return VOCABULARY if counts == sorted(counts, reverse=True) else CLASSES
     lines = lines[:PEEK]
-    if all(map(is_segmentation, lines)):
+    pairs = [line.partition("\t") for line in lines]  # `word<TAB>sub sub`; syllables lack the hyphens of the word
+    if all(tab and subwords.replace(" ", "") in (word, word.replace("-", "")) for word, tab, subwords in pairs):
         return SEGMENTATION
     return next((kind for pattern, kind in LINES.items() if all(re.fullmatch(pattern, line) for line in lines)), None)
-
-
-def is_segmentation(line: str) -> bool:
-    """Return whether a line is `word<TAB>sub sub`; syllables lack the hyphens of the word."""
-    word, tab, subwords = line.partition("\t")
-    return bool(tab) and subwords.replace(" ", "") in (word, word.replace("-", ""))
 
 
 def matrix_of(path: str) -> str | None:
@@ -294,8 +287,7 @@ def matrix_of(path: str) -> str | None:
         matrices = [path.removesuffix("words") + extension for extension in ("npy", "safetensors")]
     else:
         folder, name = os.path.split(path)
-        names = [name.replace("metadata", "vectors", 1), name.replace("metadata", "tensor", 1)]
-        names.append(name.replace(".metadata", ""))
-        matrices = [os.path.join(folder, name) for name in names]
-        matrices = [matrix for matrix in matrices if matrix != path and matrixfiles.metadata_path(matrix) == path]
+        names = *(name.replace("metadata", other, 1) for other in ("vectors", "tensor")), name.replace(".metadata", "")
+        matrices = [os.path.join(folder, other) for other in names if other != name]
+        matrices = [matrix for matrix in matrices if matrixfiles.metadata_path(matrix) == path]
     return next(filter(os.path.exists, matrices), None)

@@ -1,14 +1,17 @@
-"""Transform word vectors: lower-case words, remove spaces in words, normalize vectors, and cluster them by k-means."""
+"""Transform word vectors: edit words, normalize, cluster by k-means, and align two spaces by an orthogonal matrix."""
 
 import re
+from typing import Any
 
 import numpy as np
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 BLOCK = 4096  # rows at a time
+BANDS = 1, 101, 1001, 5001, 20001  # first ranks of the bands of word frequency
 SCORES = 1 << 22  # maximum size of a block of scores, which limits the rows if there are many classes
 
 
@@ -61,3 +64,66 @@ def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> 
         for start in range(0, len(matrix), block):
             assigned[start : start + block] = np.argmax(matrix[start : start + block] @ centers.T + bias, axis=1)
     return assigned
+
+
+def rotation(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """Return the orthogonal matrix Q, float64 [E, E], that minimizes |two Q - one| (orthogonal Procrustes problem).
+
+    one, two  vectors of the same n words, [n, E]; Q may reflect (Schönemann 1966)
+    """
+    left, _, right = np.linalg.svd(two.T.astype(np.float64) @ one)
+    return left @ right
+
+
+def aligned_cosines(one: np.ndarray, two: np.ndarray, present: np.ndarray, align: bool = True) -> np.ndarray:
+    """Return the cosine of each word's two vectors, after aligning `two` to `one`, float64 [n]; NaN for absent words.
+
+    one, two  vectors of the same n words, [n, E]; present: whether the word has both, bool [n]. All vectors are
+              normalized to length 1, and Q is fitted to the words that are present.
+    """
+    units = [unit(np.asarray(matrix[present], np.float32)) for matrix in (one, two)]
+    cosines = np.full(len(one), np.nan)
+    cosines[present] = np.einsum("ne,ne->n", units[0], units[1] @ rotation(*units) if align else units[1])
+    return np.clip(cosines, -1, 1)
+
+
+def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the words of both lists, in the order of the first, and their rows in each.
+
+    Raises TiedtoolsError for fewer than two words.
+    """
+    index = {word: row for row, word in enumerate(two)}
+    rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
+    if len(rows) < 2:
+        raise TiedtoolsError(f"{len(rows)} words in common, too few to align; are language and case the same?")
+    first, second = np.array(rows).T
+    return [one[row] for row in first], first, second
+
+
+def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = True) -> tuple[Vectors, list[Any]]:
+    """Return all vectors of `two` in the space of `one`, and how well the common words agree, a dict for each band.
+
+    center     subtract the mean of the common words on each side, and add that of `one` after the rotation
+    normalize  fit to vectors of length 1; the vectors returned keep their lengths
+
+    Each dict has ranks, in the order of `one`; words; cosine: the mean cosine of a word's two vectors; and low, high:
+    its 5 and 95 percentiles over words. Raises TiedtoolsError for different dimensions.
+    """
+    if one.dim != two.dim:
+        raise TiedtoolsError(f"vectors of {one.dim} and of {two.dim} dimensions cannot be aligned")
+    _, rows, other_rows = common(one.words, two.words)
+    sides = [one.matrix[rows].astype(np.float64), two.matrix[other_rows].astype(np.float64)]
+    scaled = [unit(side).astype(np.float64) for side in sides] if normalize else sides
+    means = [side.mean(0) if center else np.zeros(one.dim) for side in scaled]
+    Q = rotation(*(side - mean for side, mean in zip(scaled, means)))
+    if center and normalize:
+        means = [side.mean(0) for side in sides]
+    aligned = (two.matrix - means[1]) @ Q + means[0]
+    cosines = (unit(sides[0]) * unit(aligned[other_rows])).sum(1)
+    lines = []
+    for first, after in zip(BANDS, (*BANDS[1:], len(rows) + 1)):
+        if len(band := cosines[first - 1 : after - 1]):
+            low, high = np.percentile(band, [5, 95]).tolist()
+            ranks = f"{first:,} to {first + len(band) - 1:,}"
+            lines.append(dict(ranks=ranks, words=len(band), cosine=float(band.mean()), low=low, high=high))
+    return Vectors(two.words, aligned.astype(np.float32)), lines

@@ -169,7 +169,7 @@ class FastText(Computed):
 
     def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
         """Return the words that have n-grams, and their vectors, composed from these if the word is unknown."""
-        ids, _, spans = self.look_up([encoded(word) for word in words])
+        ids, _, spans = self.look_up([word.encode("utf-8", "surrogatepass") for word in words])
         rows, ends = self.subwords(ids, *spans)
         composed = np.diff(ends, prepend=0) > 0
         return [word for word, has in zip(words, composed) if has], self.vectors(rows, ends)[composed]
@@ -244,10 +244,10 @@ class Index(Mapping[str, int]):
         self.model, self.words = model, words
 
     def __getitem__(self, word: str) -> int:
-        row = int(self.model.look_up([encoded(word)])[0][0]) if isinstance(word, str) else -1
+        row = self.model.look_up([word.encode("utf-8", "surrogatepass")])[0][0] if isinstance(word, str) else -1
         if not 0 <= row < len(self.model):
             raise KeyError(word)
-        return row
+        return int(row)
 
     def __iter__(self) -> Any:
         return iter(self.words)
@@ -273,7 +273,3 @@ def check(right: Any, problem: str) -> None:
     """Raise ValueError for a part of a file that is impossible."""
     if not right:
         raise ValueError(problem)
-
-
-def encoded(word: str) -> bytes:
-    return word.encode("utf-8", "surrogatepass")

@@ -12,6 +12,7 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError, library
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
+Ranked = list[tuple[str, float]]  # words and scores, best first
 
 
 def same_as(name: str) -> Any:
@@ -73,9 +74,7 @@ class GensimNames(Renaming):
             raise TiedtoolsError(f"no {attr} is known for these vectors; models and manifests have counts")
         return int(self.counts[self.row(key)])
 
-    def similar_by_vector(
-        self: Any, vector: Any, topn: int = 10, restrict_vocab: int | None = None
-    ) -> list[tuple[str, float]]:
+    def similar_by_vector(self: Any, vector: Any, topn: int = 10, restrict_vocab: int | None = None) -> Ranked:
         """List the `topn` words nearest to a term; see `most_similar`."""
         return self.most_similar([vector], topn=topn, restrict=restrict_vocab)
 
@@ -97,8 +96,7 @@ class GensimNames(Renaming):
     def closer_than(self: Any, key1: str, key2: str) -> list[Any]:
         """List the words nearer to `key1` than `key2` is, by row, without `key1`."""
         distances, first = self.distances(key1), self.row(key1)
-        closer = np.flatnonzero(distances < distances[self.row(key2)])
-        return [self.words[row] for row in closer if row != first]
+        return [self.words[row] for row in np.flatnonzero(distances < distances[self.row(key2)]) if row != first]
 
     def rank(self: Any, key1: str, key2: str) -> int:
         """Return the rank of `key2` among the neighbors of `key1`, from 1."""

@@ -25,9 +25,8 @@ import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
-from tiedtools.files import npy
 from tiedtools.files.families import imported
-from tiedtools.files.modelfile import Arrays
+from tiedtools.files.modelfile import Arrays, npy_header
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import streams
@@ -45,17 +44,11 @@ BLANK = re.compile("[\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u30
 
 
 def read_npy(rows: Rows, format: str | None = None) -> None:
-    """Read Rows from an .npy file and the word list beside it."""
-    matrix = open_npy(rows.path)
-    words_path = words_of(rows.path, "npy")
-    rows.whole(words_in(rows, words_path), matrix, words_path)
-
-
-def open_npy(path: str) -> np.ndarray:
-    """Memory-map the matrix (V, E) of an .npy file, of any float type."""
+    """Read Rows from an .npy file, a matrix (V, E) of any float type, which is mapped, and the word list beside it."""
+    path = rows.path
     try:
         with open(path, "rb") as file:
-            shape, order, dtype = npy.read_header(file)
+            shape, order, dtype = npy_header(file)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise unreadable(path, error) from None
@@ -66,7 +59,8 @@ def open_npy(path: str) -> np.ndarray:
     if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
         what = f"{size - start:,} bytes of data, expected {needed:,}"
         raise TiedtoolsError(f"{path}: is not a whole .npy file: {what}; get the whole file")
-    return np.memmap(path, dtype, "r", start, shape, order)
+    words_path = words_of(path, "npy")
+    rows.whole(words_in(rows, words_path), np.memmap(path, dtype, "r", start, shape, order), words_path)
 
 
 def read_safetensors(rows: Rows, format: str | None = None) -> None:
@@ -89,9 +83,7 @@ def read_safetensors(rows: Rows, format: str | None = None) -> None:
     rows.whole(words, matrix, words_path)
 
 
-def read_tensors(
-    path: str, choose: Callable[[dict[str, list[int]]], list[str]], types: Mapping[str, str] = SAFETENSORS
-) -> Arrays:
+def read_tensors(path: str, choose: Callable[..., list[str]], types: Mapping[str, str] = SAFETENSORS) -> Arrays:
     """Memory-map tensors of a safetensors file, a dict: name -> array; bfloat16 is converted to float32.
 
     choose  function that returns the names of tensors, given {name: shape} of all
@@ -126,25 +118,20 @@ def read_tensors(
 
 def read_tsv(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a .tsv file and its metadata or, without metadata, with words in the first column."""
-    if has_words(rows.path):
-        rows.tabs = True
-        if streams.read(rows, "glove"):
-            rows.format = "tsv"
-        return
-    words_path, words = read_metadata(rows)
+    if os.path.isfile(rows.path) and not os.path.exists(metadata_path(rows.path)):
+        with open_source(rows.path) as file:
+            fields = [line.partition(b"\t")[0] for line in itertools.islice(byte_lines(file, rows.path), PEEK)]
+        if not all(NUMBER.fullmatch(field.strip()) for field in fields):
+            rows.tabs = True
+            if streams.read(rows, "glove"):
+                rows.format = "tsv"
+            return
+    words_path = words_of(rows.path, "tsv")
+    words = words_in(rows, words_path)
     with open_source(rows.path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about an empty file, which `whole` rejects
         matrix = np.loadtxt(number_lines(file, rows, words), np.float32, comments=None, delimiter="\t", ndmin=2)
     rows.whole(words, matrix, words_path)
-
-
-def has_words(path: str) -> bool:
-    """Return whether a .tsv file without metadata has words in its first column, as StarSpace writes it."""
-    if not os.path.isfile(path) or os.path.exists(metadata_path(path)):
-        return False
-    with open_source(path) as file:
-        lines = list(itertools.islice(byte_lines(file, path), PEEK))
-    return any(not NUMBER.fullmatch(line.partition(b"\t")[0].strip()) for line in lines)
 
 
 def number_lines(file: BinaryIO, rows: Rows, words: list[Any]) -> Iterator[bytes]:
@@ -172,27 +159,34 @@ def words_of(path: str, format: str) -> str:
 
     Raises TiedtoolsError if there is none.
     """
-    if format == "tsv":
-        expected, *others = [metadata_path(path)]
-    else:
-        stem = path.removesuffix(".npy").removesuffix(".safetensors")
-        expected, *others = [stem + extension for extension in WORDS]
-    if existing := next(filter(os.path.exists, [expected, *others]), None):
+    stem = path.removesuffix(".npy").removesuffix(".safetensors")
+    lists = [metadata_path(path)] if format == "tsv" else [stem + extension for extension in WORDS]
+    if existing := next(filter(os.path.exists, lists), None):
         return existing
     if not os.path.exists(path):
         raise TiedtoolsError(f"{path}: no such file; give the name of a file")
-    or_else = " (or .vocab, .txt)" if others else ""
-    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {expected}{or_else}")
+    or_else = " (or .vocab, .txt)" * (len(lists) > 1)
+    raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {lists[0]}{or_else}")
 
 
 def words_in(rows: Rows, path: str) -> list[Any]:
     """Return the words of a word list; None replaces a bad word.
 
-    A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords.
+    A .vocab file has counts, as in word2vec.c, or only words, as in hyperwords. The metadata of a .tsv file, if they
+    have several columns, start with a header line, as TensorBoard requires; the first column has the words.
     """
+    text = read_list(path)
+    lines = text.split(b"\n")
+    if path.endswith(".tsv"):
+        titles = b"\t" in lines[0]
+        for row, line in enumerate(lines[titles:], 1):
+            if is_blank(line.decode("utf-8", "replace")):
+                problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
+                rows.oddity("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
+        words = b"\n".join(line.partition(b"\t")[0] for line in lines[titles:])
+        return decoded(rows, words, 1 + titles, path) if lines[titles:] else []
     if not path.endswith(".vocab"):
-        return decoded(rows, read_list(path), 1, path)
-    lines = read_list(path).split(b"\n")
+        return decoded(rows, text, 1, path)
     counted = [COUNTED.fullmatch(line) for line in lines]
     words = decoded(rows, b"\n".join(match[1] if match else line for match, line in zip(counted, lines)), 1, path)
     problem = "is not `word count`" if counted[0] else "has a count"
@@ -201,22 +195,6 @@ def words_in(rows: Rows, path: str) -> list[Any]:
             rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", path=path)
             words[row] = None
     return words
-
-
-def read_metadata(rows: Rows) -> tuple[str, list[Any]]:
-    """Read the metadata of a .tsv file; return their path, and the words, with None for a bad word.
-
-    Metadata of several columns start with a header line, as TensorBoard requires; the first column has the words.
-    """
-    path = words_of(rows.path, "tsv")
-    lines = read_list(path).split(b"\n")
-    titles = b"\t" in lines[0]
-    for row, line in enumerate(lines[titles:], 1):
-        if is_blank(line.decode("utf-8", "replace")):
-            problem = "the word is blank for TensorBoard, which skips it, so that all later words shift"
-            rows.oddity("blank label", f": row {row}", f"{problem}; write the file again with `tiedtools convert`")
-    words = b"\n".join(line.partition(b"\t")[0] for line in lines[titles:])
-    return path, decoded(rows, words, 1 + titles, path) if lines[titles:] else []
 
 
 def metadata_path(path: str) -> str:
@@ -250,12 +228,15 @@ def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
 def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
-    Raises TiedtoolsError instead of replacing the word list of another matrix if its words are different.
+    In the metadata of a .tsv file, blank words become code points, such as U+00A0. Raises TiedtoolsError instead of
+    replacing the word list of another matrix if its words are different.
     """
     streams.check_writable(words, matrix, format, dtype)
     matrix_path, words_path = paths(path, format)
-    if format == "tsv":
-        words = labels(words_path, words)
+    if format == "tsv" and (blank := sum(map(is_blank, words))):
+        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
+        log.warning(f"{words_path}: {what}; TensorBoard skips blank lines, which would shift all later words")
+        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
     if existing := foreign_list(path, format):
         if words_in(Rows(existing, "surrogateescape"), existing) != words:
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
@@ -282,15 +263,6 @@ def write_words(file: BinaryIO, words: list[str]) -> None:
     """Write a word list to a binary file."""
     mark = "\ufeff" * words[0].startswith("\ufeff")  # a mark at the start is removed when the file is read
     file.write((mark + "".join(f"{word}\n" for word in words)).encode())
-
-
-def labels(path: str, words: list[str]) -> list[str]:
-    """Return words as lines of a .tsv file's metadata; blank words become code points, such as U+00A0."""
-    if blank := sum(map(is_blank, words)):
-        what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
-        log.warning(f"{path}: {what}; TensorBoard skips blank lines, which would shift all later words")
-        words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
-    return words
 
 
 def is_blank(line: str) -> bool:

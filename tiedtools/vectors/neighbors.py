@@ -33,9 +33,7 @@ class Candidates:
 
     watch = staticmethod(lambda blocks, length: blocks)
 
-    def __init__(
-        self, vectors: Any, restrict: int | None = None, counts: np.ndarray | None = None, least: int = 0
-    ) -> None:
+    def __init__(self, vectors: Any, restrict: int | None = None, counts: Any = None, least: int = 0) -> None:
         index = vectors.index
         if len(index) < len(vectors):  # otherwise a repeated word would be its own neighbor
             rows = list(index.values())
@@ -139,8 +137,7 @@ def neighbors(candidates: Candidates, questions: Sequence[Any], top: int = 10) -
     rows = [[index[word] for word, _ in sums[question]] for question in known]
     signs = [np.array([sign for _, sign in sums[question]], np.float32) for question in known]
     totals = np.stack([sign @ candidates.units(row) for sign, row in zip(signs, rows)])
-    answers = dict(zip(known, candidates.best(unit(totals), rows, top)))
-    return [answers.get(question) for question in questions]
+    return [*map(dict(zip(known, candidates.best(unit(totals), rows, top))).get, questions)]
 
 
 def analogies(candidates: Candidates, questions: Sequence[Any], top: int = 10, method: str = "add") -> list[Any]:
@@ -165,8 +162,7 @@ def analogies(candidates: Candidates, questions: Sequence[Any], top: int = 10, m
         return np.exp(scores) if method == "mul" else scores
 
     best = candidates.best(candidates.units(rows.ravel()), rows.tolist(), top, score)
-    answers = dict(zip(known, best))
-    return [answers.get(words) for words in questions]
+    return [*map(dict(zip(known, best)).get, questions)]
 
 
 def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.ndarray:

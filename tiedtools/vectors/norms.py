@@ -19,7 +19,7 @@ def blocks(matrix: Any, size: int | None = None, stop: int | None = None) -> Ite
     block by block: no float32 copy of it is ever in memory.
     """
     step = max(1, (size or BLOCK) // max(1, matrix.shape[1]))
-    starts = range(0, len(matrix) if stop is None else stop, step)
+    starts = range(0, matrix.shape[0] if stop is None else stop, step)
     part = lambda start: matrix[start : min(start + step, starts.stop)]
     computed = not isinstance(matrix, np.ndarray)
     for start, rows in zip(starts, ahead([part] * available_cores(), starts) if computed else map(part, starts)):
@@ -54,9 +54,8 @@ def finite_rows(matrix: Any, limit: float = np.inf) -> np.ndarray:
 def unit(matrix: Any) -> np.ndarray:
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
     matrix = np.asarray(matrix)
-    return np.multiply(
-        matrix, inverse_norms(matrix)[:, None], out=np.empty(matrix.shape, np.float32), casting="same_kind"
-    )
+    out = np.empty(matrix.shape, np.float32)
+    return np.multiply(matrix, inverse_norms(matrix)[:, None], out=out, casting="same_kind")
 
 
 def inverse_norms(matrix: Any) -> np.ndarray:

@@ -90,8 +90,7 @@ def read_contents(file: BinaryIO) -> Contents:
     binary, sizes = number("file format"), [math.prod(shape) for shape in shapes]
     if binary not in (0, 1):
         raise ValueError(f"file format {binary}, expected 0 (text) or 1 (binary)")
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    if left < sum(sizes) * (4 if binary else 2):
+    if os.fstat(file.fileno()).st_size - file.tell() < sum(sizes) * (4 if binary else 2):
         raise ValueError(f"the file is too short for {sum(sizes):,} numbers")
     arrays = [read_numbers(file, label, n, binary).reshape(s) for label, n, s in zip(LABELS, sizes, shapes)]
     if file.read() if binary else file.read().strip():
@@ -132,9 +131,7 @@ def read_numbers(file: BinaryIO, label: str, n: int, binary: int) -> np.ndarray:
     """Read the next array; return n float32."""
     if binary:
         return np.frombuffer(file.read(4 * n), "<f4")
-    while line := file.readline():
-        if line.strip():
-            break
+    line = next((line for line in file if line.strip()), b"")
     if line.strip() != f"{label}:".encode():
         raise ValueError(f"missing line '{label}:'")
     try:

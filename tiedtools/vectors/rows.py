@@ -116,23 +116,22 @@ class Rows:
             if len(decoded) == len(words) and all(decoded):
                 self.words += decoded
                 return
-        valid = [self.add_word(word, f"{place}{k}") for k, word in enumerate(words, number)]
-        if len(self.words) < done + len(words):
+        valid = []
+        for row, data in enumerate(words):
+            try:
+                word = data.decode("utf-8", self.errors)
+            except UnicodeDecodeError:
+                remedy = "if the file is undamaged, read it with `errors='replace'`"
+                self.problem(f"{place}{number + row}", f"the word {quoted(data)} is not UTF-8", remedy)
+                continue
+            if word and "\n" not in word:
+                self.words.append(word)
+                valid.append(row)
+            else:
+                remedy = "give it one, or get an undamaged file"
+                self.problem(f"{place}{number + row}", "has no word before its numbers", remedy)
+        if len(valid) < len(words):
             self.matrix[done : len(self.words)] = numbers[valid]
-
-    def add_word(self, data: bytes, position: str) -> bool:
-        """Add the word of a row; return whether it is valid."""
-        try:
-            word = data.decode("utf-8", self.errors)
-        except UnicodeDecodeError:
-            remedy = "if the file is undamaged, read it with `errors='replace'`"
-            self.problem(position, f"the word {quoted(data)} is not UTF-8", remedy)
-            return False
-        if word and "\n" not in word:
-            self.words.append(word)
-            return True
-        self.problem(position, "has no word before its numbers", "give it one, or get an undamaged file")
-        return False
 
     def bad_line(self, line: bytes, position: str, error: ValueError) -> None:
         """Report a line of text that is not a word and `E` numbers."""
@@ -176,8 +175,7 @@ class Rows:
 
 def not_finite(word: str) -> tuple[str, str]:
     """Return (problem, remedy) for the vector of `word`, which has a value that is nan or infinite."""
-    problem = f"{quoted(word)} has a value that is nan or infinite"
-    return problem, "if training diverged, lower the learning rate"
+    return f"{quoted(word)} has a value that is nan or infinite", "if training diverged, lower the learning rate"
 
 
 def stored_type(matrix: Matrix) -> type:

@@ -106,7 +106,10 @@ def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None
               "hidden_dim": matrix.shape[1], "embedding_dtype": dtype}  # fmt: skip
     modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
     try:
-        refuse_other_files(folder)
+        known = Path(folder, "modules.json")
+        others = os.path.exists(folder) and os.listdir(folder)
+        if others and not (known.exists() and b"StaticEmbedding" in known.read_bytes()):
+            raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise unreadable(folder, error) from None
@@ -118,12 +121,3 @@ def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None
         file = stack.enter_context(open_output(os.path.join(folder, "model.safetensors")))
         matrixfiles.write_safetensors(file, matrix, dtype, MATRICES[0], zeros=1)
         file.flush()
-
-
-def refuse_other_files(folder: str) -> None:
-    """Raise TiedtoolsError if a folder has files, and they are not static embeddings, which may be replaced."""
-    modules = os.path.join(folder, "modules.json")
-    with contextlib.suppress(FileNotFoundError):
-        if names := os.listdir(folder):
-            if "modules.json" not in names or b"StaticEmbedding" not in Path(modules).read_bytes():
-                raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")

@@ -20,14 +20,12 @@ from tiedtools.text.sources import counted, refuse_missing, word_errors
 from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
-from tiedtools.vectors.gensimnames import GensimNames
+from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.rows import Rows, stored_type
+from tiedtools.vectors.rows import Matrix, Rows, stored_type
 
-Path = str | os.PathLike[str]
-Matrix = np.ndarray[Any, Any]
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 WORDS_SHOWN, NUMBERS_SHOWN = 10, 6  # in notebooks
 UNNAMED = re.compile(r"(\.\d+[Bd]?)?")  # no extension, or the end of a name such as glove.6B.50d
@@ -170,7 +168,7 @@ class Vectors(GensimNames):
     def most_similar(
         self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None,
         restrict_vocab: int | None = None
-    ) -> list[tuple[str, float]]:  # fmt: skip
+    ) -> Ranked:  # fmt: skip
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
 
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
@@ -185,8 +183,7 @@ class Vectors(GensimNames):
         candidates, signs = neighbors.Candidates(self, restrict), np.array([sign for _, sign in signed], np.float32)
         terms = unit(np.stack([self.vector_of(term) for term, _ in signed]))
         banned = [candidates.index[term] for term, _ in signed if isinstance(term, str)]
-        (best,) = candidates.best(unit(signs @ terms[None]), [banned], topn)
-        return best
+        return candidates.best(unit(signs @ terms[None]), [banned], topn)[0]
 
     def vector_of(self, term: str | Matrix) -> Matrix:
         """Return the vector (E,) of a word, or the vector itself. Raises TypeError if it is neither."""
@@ -205,7 +202,7 @@ class Vectors(GensimNames):
 
     def analogy(
         self, a: str, b: str, c: str, topn: int = 10, method: str = "add", restrict: int | None = None
-    ) -> list[tuple[str, float]]:
+    ) -> Ranked:
         """List the `topn` best answers to "a is to b as c is to which word?", as (word, score), best first.
 
         method    "add": 3CosAdd; "mul": 3CosMul (Levy and Goldberg 2014)
@@ -217,8 +214,7 @@ class Vectors(GensimNames):
         topn, restrict = limits(topn, restrict)
         for word in (a, b, c):
             self.row(word)
-        answers: list[tuple[str, float]]
-        (answers,) = neighbors.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)
+        answers: Ranked = neighbors.analogies(neighbors.Candidates(self, restrict), [(a, b, c)], topn, method)[0]
         return answers
 
     @classmethod
@@ -289,7 +285,6 @@ class Vectors(GensimNames):
         elif format == FOLDER:
             staticfolder.write(path, self.words, self.matrix, dtype)
         else:
-            streams.check_writable(self.words, self.matrix, format)  # before the file is opened
             with open_packed(path) as file:
                 self.write_stream(file, format, **{"quantized": True} if quantize else {})
 

@@ -12,7 +12,7 @@ from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
 from tiedtools.evaluation.perplexity import LN10, reject_nan
 from tiedtools.models.translation import beam
 from tiedtools.models.translation.bleu import bleu
-from tiedtools.text.bpe import Segmenter
+from tiedtools.text.bitext import Segmenter
 from tiedtools.text.vocab import END
 from tiedtools.training.batches import GROUP, Lines, by_length
 

@@ -23,7 +23,7 @@ from tiedtools.network.optimizers import SGD
 from tiedtools.network.params import Params, Start, constant, normal
 from tiedtools.network.tables import Lookup
 from tiedtools.network.threads import exclusive, idle
-from tiedtools.text import bpe
+from tiedtools.text.bitext import check_codes
 from tiedtools.text.vocab import Vocab
 from tiedtools.training.batches import Pairs
 from tiedtools.vectors.vectors import Vectors
@@ -235,7 +235,7 @@ class Translator(BatchedModel):
         """See Stored."""
         config = modelfile.configured(TranslationConfig, config)
         target = source = Vocab(words, arrays.pop("counts")).check()
-        codes = bpe.check(modelfile.as_bytes(arrays.pop("codes")).decode())
+        codes = check_codes(modelfile.as_bytes(arrays.pop("codes")).decode())
         if "source_words" in arrays:
             words = modelfile.as_bytes(arrays.pop("source_words")).decode().split("\n")
             source = Vocab(words, arrays.pop("source_counts")).check()

@@ -21,7 +21,7 @@ from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
 from tiedtools.text.encoding import EncodedText, rearranged
 from tiedtools.training import hogwild
-from tiedtools.vectors.alignment import rotation
+from tiedtools.vectors.edit import rotation
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
 
