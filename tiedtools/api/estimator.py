@@ -117,7 +117,8 @@ class Estimator(Renaming):
         if progress is None:
             progress = "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
         if progress is True:
-            progress = Bar(trainer.schedule is not None)
+            progress = Bar()
+            progress.perplexities = trainer.schedule is not None
         if self.trained is not None and not trainer.files.resume:
             what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
             log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")

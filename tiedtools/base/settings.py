@@ -33,10 +33,9 @@ class Range(NamedTuple):
             return
         above = value > self.min if self.min_open else value >= self.min
         below = self.max is None or (value < self.max if self.max_open else value <= self.max)
-        if not (above and below):
-            raise Contradiction(f"`{name}={value}` must be {self}")
-        if value and not 1e-30 <= abs(value) <= 1e30:
-            raise Contradiction(f"`{name}={value}` must be finite, with magnitude 1e-30 to 1e30")
+        if not (above and below) or value and not 1e-30 <= abs(value) <= 1e30:
+            limits = "finite, with magnitude 1e-30 to 1e30" if above and below else self
+            raise Contradiction(f"`{name}={value}` must be {limits}")
 
     def __str__(self) -> str:
         if self.max is not None and not self.min_open and not self.max_open:
@@ -183,10 +182,8 @@ class Tokenization(Checked):
     )
 
     def mistakes(self) -> Any:
-        yield (
-            "`apostrophes=contractions` needs `language`: ca, en, fr, or it",
-            self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it"),
-        )
+        needed = self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it")
+        yield "`apostrophes=contractions` needs `language`: ca, en, fr, or it", needed
 
     @classmethod
     def of(cls, text: str) -> "Tokenization":
@@ -296,9 +293,8 @@ def sort_out(settings: dict[str, Any], *kinds: Any) -> list[Any]:
     """
     fields = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     known = set().union(*fields)
-    for name in settings:
-        if name not in known:
-            raise Mistyped(f"unknown setting `{name}`; {aliases.remedy(name, known)}")
+    if unknown := [name for name in settings if name not in known]:
+        raise Mistyped(f"unknown setting `{unknown[0]}`; {aliases.remedy(unknown[0], known)}")
     configs: list[Any] = []
     for kind, names in zip(kinds, fields):
         types = typing.get_type_hints(kind)

@@ -110,11 +110,10 @@ class LazyGroup(click.Group):
             status = usage(source, usage_message(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
-        except Contradiction as error:
-            source, command = named_command(self, args)
-            status = usage(source, spelled(str(error), command))
         except TiedtoolsError as error:
-            status = fail(f"tiedtools: {spelled(str(error), named_command(self, args)[1])}")
+            source, command = named_command(self, args)
+            message = spelled(str(error), command)
+            status = usage(source, message) if isinstance(error, Contradiction) else fail(f"tiedtools: {message}")
         except OSError as error:
             source = repr("") if error.filename == "" else error.filename
             source = source or ("standard output: cannot be written" if error.errno in FULL else None)
@@ -131,9 +130,8 @@ def flush_output(status: int) -> int:
     except OSError as error:
         with open(os.devnull, "wb") as nowhere:  # Python retries the flush at exit
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return status or BROKEN_PIPE
-        return status or fail(f"tiedtools: standard output: cannot be written: {reason(error)}")
+        broken, problem = isinstance(error, BrokenPipeError), f"standard output: cannot be written: {reason(error)}"
+        status = status or (BROKEN_PIPE if broken else fail(f"tiedtools: {problem}"))
     return status
 
 

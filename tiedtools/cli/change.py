@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Files, Reading
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
@@ -15,22 +16,22 @@ from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
-from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.files.output import refuse_clashes
+from tiedtools.models.word2vec.config import Config, Resampling, configure
+from tiedtools.text.sources import numbered_lines
 
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
         integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
-        integer(
-            "permutations",
-            None,
-            "A and B are texts: train on both, and again N times after exchanging documents between them at random.",
-        ),
+        integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
+                " between them at random."),
         *options_of(Resampling, "document"),
     ],
     "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
-}
+}  # fmt: skip
+TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
 
 
 @command("shift", "Measure how the use of words differs between texts, or over time.", cls=SectionedCommand)
@@ -83,14 +84,12 @@ def shift(
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: line["expected"] - line["change"])
-    result = dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent)
     text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
-    return Answer(text, result)
+    return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
 
 def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     """Return the Answer of `shift` for words in a folder of slices."""
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.shift import paths
 
     lines = paths(slices, words)
@@ -104,14 +103,8 @@ def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines))
 
 
-TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
-
-
 def read_words(path: str | None) -> list[str] | None:
     """Return the words of a file, one per line; None: None."""
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.text.sources import numbered_lines
-
     words = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
     if words == []:
         raise TiedtoolsError(f"{path}: no words; give one per line")
@@ -130,7 +123,6 @@ def permuted(
     """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
     from tiedtools.api.estimator import files
     from tiedtools.evaluation.shift import permutation_changes
-    from tiedtools.models.word2vec.config import configure
     from tiedtools.models.word2vec.permutation import PermutationTrainer
 
     settings = settings_of(ctx)
@@ -156,7 +148,6 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     squared distance of the vectors of all common words. The table has a line for each band of ranks in A: the mean
     cosine of a word's two vectors, and its 5 and 95 percentiles over words.
     """
-    from tiedtools.files.output import refuse_clashes
     from tiedtools.vectors.alignment import align as fit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
 

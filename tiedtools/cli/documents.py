@@ -1,40 +1,38 @@
 """Vectors of lines and documents: `docvec` and `similar`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.base.settings import Files
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
 from tiedtools.cli.shared import raw_options
-
-if TYPE_CHECKING:
-    from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
+from tiedtools.files.families import FAMILIES, LANGUAGE
+from tiedtools.text.raw import as_trained, prepared, splitter
+from tiedtools.text.sources import shown
 
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
-TEXT = click.argument("text", default="-", metavar="[TEXT]")
-document_arguments = together(click.argument("path", metavar="MODEL"), TEXT)
+text_argument = click.argument("text", default="-", metavar="[TEXT]")
+document_arguments = together(click.argument("path", metavar="MODEL"), text_argument)
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
-unit_option = choice(
-    "unit", "line doc", "Compute one vector per line, or per document; documents are separated by empty lines.", "line"
-)
+unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
+                     " empty lines.", "line")  # fmt: skip
 sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weigh words by A / (A +"
                     " their proportion in TEXT), and remove the common component of TEXT (SIF; Arora et al. use"
                     " 0.001).")  # fmt: skip
 
 
-def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | FastTextSentences":
-    """Load the language model or the word vectors at `path`; return DocumentVectors or SentenceVectors.
+def load(path: str, a: float | None) -> Any:
+    """Load a language model or word vectors; return DocumentVectors, SentenceVectors, or FastTextSentences.
 
     Raises TiedtoolsError for a language model without a document vector.
     """
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.documents import DocumentVectors, FastTextSentences, SentenceVectors
     from tiedtools.files import modelfile
-    from tiedtools.files.families import FAMILIES, LANGUAGE
-    from tiedtools.files.modelfile import load_language_model
     from tiedtools.vectors.rows import is_fasttext
     from tiedtools.vectors.vectors import Vectors
 
@@ -45,7 +43,7 @@ def load(path: str, a: float | None) -> "DocumentVectors | SentenceVectors | Fas
         return SentenceVectors(Vectors.read(path, skip_bad=None), a)
     if a is not None:
         raise click.UsageError(f"--sif requires word vectors: give {path}:in")
-    model = load_language_model(path)
+    model = modelfile.load_language_model(path)
     if not getattr(model.config, "doc_dim", 0):
         remedy = f"give its word vectors, {path}:in, or train a model with `tiedtools rnnlm --doc-dim 20`"
         raise TiedtoolsError(f"{path}: has no document vector; {remedy}")
@@ -79,9 +77,6 @@ def docvec(
     """
     import numpy as np
 
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.text.raw import as_trained, prepared
-    from tiedtools.text.sources import shown
     from tiedtools.vectors import counts
     from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
@@ -89,9 +84,9 @@ def docvec(
     as_npy = output.endswith(".npy") and not binary
     if not as_npy:
         trained_format(output, two_files=False)
-    if save and sif is None:
-        raise click.UsageError("--save requires --sif")
     if save:
+        if sif is None:
+            raise click.UsageError("--save requires --sif")
         format_of(save)
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
@@ -101,13 +96,10 @@ def docvec(
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     if save:
-        source.word_vectors.write(save)  # type: ignore[union-attr]
+        source.word_vectors.write(save)
     vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
     digits = ([float(str(value)) for value in vector] for vector in matrix)  # the shortest that identify a float32
-    rows = (
-        {"line": number, "text": line, "vector": vector}
-        for number, (line, vector) in enumerate(zip(first_lines, digits), 1)
-    )
+    rows = ({"line": k, "text": line, "vector": x} for k, (line, x) in enumerate(zip(first_lines, digits), 1))
     form = "binary" if binary else "text"
     yield Answer(lambda file: np.save(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
     source.lexicon.tell_oovs()
@@ -141,16 +133,12 @@ def similar(
     Unknown words of a --query are reported on stderr. A query without any known word has no answer, and
     the exit status is 1; the others are still answered.
     """
-    from tiedtools.base.errors import quoted
-    from tiedtools.base.messages import log
     from tiedtools.evaluation import documents
-    from tiedtools.text.raw import as_trained, prepared, splitter
     from tiedtools.vectors import counts
 
     if not (queries or numbers or sample):
-        raise click.UsageError(
-            "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
-        )
+        problem = "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
+        raise click.UsageError(problem)
     source = load(path, sif)
     lexicon, known, unknown, how = source.lexicon, [], [], as_trained(counts.settings(path), tokenize, phrases)
     split, lines = splitter(**how), prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
@@ -164,14 +152,10 @@ def similar(
                 log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
-    results = []
-    if known or numbers or sample:
-        results = documents.similar(source, lines, unit, errors, known, numbers, sample, seed, top, center)
-    answer = "".join(
-        f"{query['text']}\t{line['line']}\t{line['cosine']:.4f}\t{line['text']}\n"
-        for query in results
-        for line in query["similar"]
-    )
+    find = known or numbers or sample
+    results = documents.similar(source, lines, unit, errors, known, numbers, sample, seed, top, center) if find else []
+    form = "{text}\t{0[line]}\t{0[cosine]:.4f}\t{0[text]}\n".format
+    answer = "".join(form(line, text=query["text"]) for query in results for line in query["similar"])
     about = {"model": path, "text": text, "unit": unit, "center": center, "sif": sif}
     yield Answer(answer, {**about, "queries": results, "unknown": unknown}, status=int(len(known) < len(queries)))
     lexicon.tell_oovs()

@@ -1,13 +1,23 @@
 """Use and evaluate language models: `predict`, `generate`, `nbest`, and `ppl`."""
 
+import collections
+import csv
+import io
+import itertools
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import in_digits, log
 from tiedtools.cli.command import Answer, command, table
 from tiedtools.cli.options import Finite, choice, file_option, flag, integer, json_option, option
+from tiedtools.cli.report import LINE_EVERY
 from tiedtools.cli.shared import cache_options, raw_options, split_options, texts_argument
+from tiedtools.text.raw import as_trained, prepared, splitter
+from tiedtools.text.sources import shown
 
 model_argument = click.argument("path", metavar="MODEL")
 
@@ -31,16 +41,9 @@ def load(path: str, **cache: Any) -> Any:
 @raw_options
 @json_option("Print one JSON object per line.")
 def predict(
-    path: str,
-    text: str,
-    top: int,
-    carry: bool,
-    field: str | None,
-    tokenize: str | None,
-    phrases: str | None,
-    errors: str,
-    **cache: Any,
-) -> Iterator[Answer]:
+    path: str, text: str, top: int, carry: bool, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str, **cache: Any
+) -> Iterator[Answer]:  # fmt: skip
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
     TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
@@ -49,7 +52,6 @@ def predict(
     """
     from tiedtools.evaluation.continuation import most_probable, read
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.text.raw import as_trained, prepared
 
     model, lexicon = load(path, **cache)
     how = as_trained(model.settings, tokenize, phrases)
@@ -85,7 +87,6 @@ def generate(
     end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
     """
     from tiedtools.evaluation.continuation import sampled
-    from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
     prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []
@@ -99,8 +100,7 @@ def generate(
             line.append(new)
         if word is None:
             yield Answer("\n", {"line": number, "text": " ".join(line)})
-            number += 1
-            line.clear()
+            number, line = number + 1, []
 
 
 @command("nbest", "Rescore n-best lists and compare minimal pairs.", reads="texts")
@@ -131,15 +131,9 @@ def nbest(
     With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
     tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
-    import collections
-    import itertools
-
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import raw_lines
     from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
     from tiedtools.evaluation.perplexity import fate, rescore
-    from tiedtools.text.raw import as_trained, splitter
-    from tiedtools.text.sources import shown
 
     if independent and not ids:
         raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
@@ -207,18 +201,12 @@ def ppl(
     With --words, each word and line end has a line: sentence, position in it, first character and character after the
     last, from 0, word, surprisal, entropy, rank, and whether it is outside the vocabulary. See docs/surprisal.md.
     """
-    import time
-
-    from tiedtools.base.messages import in_digits, log
-    from tiedtools.cli.report import LINE_EVERY
     from tiedtools.evaluation import perplexity
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.files.modelfile import load_language_model
     from tiedtools.models.composing import of_words
-    from tiedtools.text.raw import as_trained, prepared
-    from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 
     if (debug or words) and not independent and (batch or 1) > 1:
@@ -272,15 +260,10 @@ def ppl(
 
 def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
     """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
-    import csv
-    import io
-
     from tiedtools.evaluation.surprisal import columns
 
     yield Answer("\t".join(columns(unit)) + "\n")
     for _, rows in lines:
-        text = io.StringIO()
-        writer = csv.writer(text, "excel-tab", lineterminator="\n")
-        for row in rows:
-            writer.writerow(f"{value:.6f}" if isinstance(value, float) else value for value in row.values())
+        text, as_cell = io.StringIO(), lambda value: f"{value:.6f}" if isinstance(value, float) else value
+        csv.writer(text, "excel-tab", lineterminator="\n").writerows(map(as_cell, row.values()) for row in rows)
         yield Answer(text.getvalue(), rows)

@@ -75,9 +75,7 @@ def file_option(name: str, help: str, metavar: str = "FILE", **attributes: Any) 
     return option(name, metavar=metavar, help=help, **attributes)
 
 
-def text_option(name: str, help: str, **attributes: Any) -> Decorator:
-    """Return an option for the path of a text."""
-    return file_option(name, help, "TEXT", **attributes)
+text_option = functools.partial(file_option, metavar="TEXT")
 
 
 def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
@@ -123,13 +121,11 @@ def option_of(
     name = name or field.name.replace("_", "-")
     default = None if "[default: " in attributes["help"] else field.default
     attributes = {"setting": field.name, "default": default, **attributes}
-    if "type" in attributes:
-        pass
-    elif choices:
-        attributes["type"] = click.Choice([choice for choice in choices if choice])
+    if choices:
+        attributes.setdefault("type", click.Choice([choice for choice in choices if choice]))
     elif within:
-        attributes["type"] = (Finite if float in kinds else click.IntRange)(*within)
-    elif bool in kinds:
+        attributes.setdefault("type", (Finite if float in kinds else click.IntRange)(*within))
+    elif bool in kinds and "type" not in attributes:
         attributes |= dict(is_flag=True, show_default=False)
         name += f"/--no-{name}" if "/" not in name and (off or attributes["default"] is not False) else ""
     return option(name, field.name, also, **attributes)
@@ -137,14 +133,13 @@ def option_of(
 
 def shortcuts_of(field: dataclasses.Field[Any], changed: dict[str, Any]) -> Iterator[Decorator]:
     """Yield the options that are shortcuts for values of a setting, with the help for the first value."""
-    help = field.metadata["help"]
     for name, (setting, values) in SHORTCUTS.items():
         value = next(iter(values.values()))
-        if setting == field.name and value in help:
-            flag = f"{name.replace('_', '-')}{f'/--no-{name}' if any(value is False for value in values) else ''}"
-            attributes = {"name": flag, "is_flag": True, "show_default": False, "help": help[value]}
-            attributes |= changed.get(name, {})
-            yield option(attributes.pop("name"), name, setting=setting, values=values, **attributes)
+        if setting == field.name and value in field.metadata["help"]:
+            attributes = {"name": name.replace("_", "-"), "help": field.metadata["help"][value]}
+            attributes["name"] += f"/--no-{name}" if any(value is False for value in values) else ""
+            attributes |= {"is_flag": True, "show_default": False, **changed.get(name, {})}
+            yield option(python_name=name, setting=setting, values=values, **attributes)
 
 
 def options_of(kind: Any, *names: str, defaults: Any = None, **changed: Any) -> list[Decorator]:
@@ -153,15 +148,13 @@ def options_of(kind: Any, *names: str, defaults: Any = None, **changed: Any) -> 
     defaults  dict of defaults that differ from the fields' defaults
     changed   name of an option -> arguments of `option_of` that override the field's metadata
     """
-    decorators = []
-    fields = {field.name: field for field in dataclasses.fields(kind)}
+    decorators, fields = [], {field.name: field for field in dataclasses.fields(kind)}
     for name in names or declared(kind):
-        field = fields[name]
         if any(setting == name for setting, _ in SHORTCUTS.values()):
-            decorators += shortcuts_of(field, changed)
+            decorators += shortcuts_of(fields[name], changed)
         else:
             default = {"default": defaults[name]} if name in (defaults or {}) else {}
-            decorators.append(option_of(field, **{**field.metadata, **default, **changed.get(name, {})}))
+            decorators.append(option_of(fields[name], **{**fields[name].metadata, **default, **changed.get(name, {})}))
     return decorators
 
 

@@ -118,8 +118,7 @@ def words(
     from tiedtools.vectors.vectors import Vectors
 
     vectors = Vectors.read(path, **reading)
-    unknown = [word for word in words if word not in vectors]
-    for word in unknown:
+    for word in (unknown := [word for word in words if word not in vectors]):
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
     known = [word for word in dict.fromkeys(words) if word in vectors]
     plotted = dict.fromkeys(known if words else vectors.words[:first])

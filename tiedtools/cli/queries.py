@@ -5,7 +5,7 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import Decorator, choice, file_option, flag, integer, json_option, option, together
 from tiedtools.cli.shared import reading_options
 from tiedtools.cli.uncertainty import run_answers
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.neighbors import Candidates
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
@@ -82,20 +79,16 @@ def nn(
         known = word_counts(path, words, vocab) if counts or not all_counts else None
         if known is None:
             if counts or min_count:
-                option = "--counts" if counts else "--min-count"
-                problem = f"no word counts for {path}, which is no model and has no manifest"
-                raise click.UsageError(f"{option}: {problem}; give --vocab FILE")
+                problem = f"no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
+                raise click.UsageError(f"{'--counts' if counts else '--min-count'}: {problem}")
             return restrict, None, 0
         least = 0 if all_counts else min_count or default_min_count(known)
-        rare = int((known < least).sum())
-        if min_count is None and rare:
+        if min_count is None and (rare := int((known < least).sum())):
             left_out = f"{rare:,} of {len(known):,} words, which occur less than {least} times"
             log.info(f"{path}: leaving out {left_out}; --min-count 0 includes them")
         return min(frequent(known, least), restrict or len(known)), known, least
 
-    def near(candidates: "Candidates", questions: list[tuple[str, ...]]) -> list[Any]:
-        return neighbors(candidates, [word for (word,) in questions], top)
-
+    near = lambda candidates, questions: neighbors(candidates, [word for (word,) in questions], top)
     return answers(1, "neighbors", near, summands, limit=limit, counts=counts, top=top, restrict=restrict, **options)
 
 
@@ -152,11 +145,10 @@ def answers(
         sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
         yield run_answers(size, paths, questions, settings["top"], limit, sums)
         return
-    files = []
-    for path in paths:
-        vectors = Vectors.read(path, format, errors, skip_bad)
-        files.append(Candidates(vectors, *limit(path, vectors.words)))
-        files[-1].watch = progress_bar
+    every = ((path, Vectors.read(path, format, errors, skip_bad)) for path in paths)
+    files = [Candidates(vectors, *limit(path, vectors.words)) for path, vectors in every]
+    for file in files:
+        file.watch = progress_bar
     if others:
         title, score = HEADERS[size]
         columns = [part for path in paths for part in (printable(path), score, *["count"] * counts)]
@@ -198,8 +190,8 @@ def read_queries(size: int) -> Iterator[list[tuple[str, ...]]]:
 
     The words of a line are separated by tabs or, if it has none, by spaces; with size 1, the line is the word.
     """
-    terminal = sys.stdin.isatty()
-    rest, mark = b"", codecs.BOM_UTF8
+    terminal, rest, mark = sys.stdin.isatty(), b"", codecs.BOM_UTF8
+    split = lambda line: [line] if size == 1 else line.split(b"\t" if b"\t" in line else None)
     while True:
         if terminal:
             click.echo(f"{HEADERS[size][0]}: ", nl=False, err=True)
@@ -207,12 +199,8 @@ def read_queries(size: int) -> Iterator[list[tuple[str, ...]]]:
         *lines, rest = (rest + (data or b"\n")).split(b"\n")
         if lines:
             lines[0], mark = lines[0].removeprefix(mark), b""
-        if size > 1:
-            questions = [line.split(b"\t") if b"\t" in line else line.split() for line in lines]
-        else:
-            questions = [[line] for line in lines]
-        questions = [[word.decode("utf-8", "replace").rstrip("\r") for word in words] for words in questions]
-        yield [tuple(words) for words in questions if any(words)]
+        questions = [tuple(word.decode("utf-8", "replace").rstrip("\r") for word in split(line)) for line in lines]
+        yield [words for words in questions if any(words)]
         if not data:
             break
     if terminal:

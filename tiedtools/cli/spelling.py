@@ -16,14 +16,8 @@ SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
 }
 
 
-def as_typed(name: str, value: Any) -> str:
-    """Return an option of SHORTCUTS and its value as typed on the command line."""
-    option = name.replace("_", "-")
-    return f"--{'no-' if value is False else ''}{option}{'' if isinstance(value, bool) else f' {value}'}"
-
-
-TYPED = {
-    (setting, str(meant)): as_typed(name, value)
+TYPED = {  # (setting, value) -> the same as typed on the command line
+    (setting, str(meant)): f"--{'no-' * (value is False)}{name.replace('_', '-')}{f' {value}' * (type(value) is int)}"
     for name, (setting, values) in SHORTCUTS.items()
     for value, meant in values.items()
 }
@@ -47,20 +41,18 @@ def spelled(message: str, command: Any) -> str:
 
 def as_option(name: str, value: Any = None, option: str | None = None) -> str:
     """Return a setting as typed, with its value unless that is None; `option`: its option if it has another name."""
-    option_name = option or f"--{name.replace('_', '-')}"
-    return option_name if value is None else f"{option_name} {value}"
+    return (option or f"--{name.replace('_', '-')}") + ("" if value is None else f" {value}")
 
 
 def as_options(settings: dict[str, Any]) -> str:
     """Return settings, a dict by name, as typed on the command line."""
-    options = []
-    for name, value in settings.items():
-        if isinstance(value, bool):
-            options.append(as_option(name if value else f"no_{name}"))
-        else:
-            number = f"{value:g}" if isinstance(value, float) else value
-            options.append(TYPED.get((name, value)) or as_option(name, number))
-    return " ".join(options)
+    typed = lambda name, value: (
+        TYPED.get((name, value)) or as_option(name, f"{value:g}" if type(value) is float else value)
+    )
+    return " ".join(
+        as_option(name if value else f"no_{name}") if isinstance(value, bool) else typed(name, value)
+        for name, value in settings.items()
+    )
 
 
 # Suggestion -> other names for it. A sentence is shown unchanged.

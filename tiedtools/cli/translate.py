@@ -64,18 +64,16 @@ def translate(
     if force is None:
         translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
-        pairs = side_by_side(
-            source, lines(prepared(force, **{**raw, "phrases": None}), errors), (shown(text), shown(force))
-        )
+        target = lines(prepared(force, **{**raw, "phrases": None}), errors)
+        pairs = side_by_side(source, target, (shown(text), shown(force)))
         translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:
         for number, best in enumerate(translations, 1):
             for rank, translation in enumerate(best, 1):
+                words, score = translation.text, f"{translation.logprob:.6f}"
                 position = {"line": number, **({"rank": rank} if n_best else {})}
-                answer = translation.text if force is None else f"{translation.logprob:.6f}"
-                if n_best:
-                    answer = f"{number - 1} ||| {translation.text} ||| {translation.logprob:.6f}"
-                yield Answer(answer + "\n", {**position, "text": translation.text, "logprob": translation.logprob})
+                answer = f"{number - 1} ||| {words} ||| {score}" if n_best else words if force is None else score
+                yield Answer(answer + "\n", {**position, "text": words, "logprob": translation.logprob})
                 if file:
                     file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
     for lexicon in interpreter.source, interpreter.target:

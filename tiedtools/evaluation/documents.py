@@ -198,12 +198,13 @@ class FastTextSentences:
     ) -> tuple[np.ndarray, Iterable[str]]:
         """See DocumentVectors."""
         every = [words for _, words in lines(path, errors)]
-        groups = (
-            [[words] for words in every] if unit == "line" else [[*g] for k, g in itertools.groupby(every, bool) if k]
-        )
+        groups = [[words] for words in every]
+        if unit != "line":
+            groups = [[*group] for filled, group in itertools.groupby(every, bool) if filled]
         first_lines = [" ".join(group[0]) for group in groups]
-        documents = [[*itertools.chain(*group)] for group in groups]
-        documents = [[word.encode() for word in words] for words in [*documents, *queries]]
+        documents = [
+            [word.encode() for word in itertools.chain(*group)] for group in [*groups, *([q] for q in queries)]
+        ]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
 
@@ -255,19 +256,13 @@ def similar(
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
-    vectors = Vectors(list(range(n + len(typed))), matrix - (source.origin if center else 0))
-    rows = list(range(n, n + len(typed)))
-    for row, words in zip(rows, typed):
-        if unit == "line" and " ".join(words) in first_lines:
-            rows[row - n] = first_lines.index(" ".join(words))
+    texts = [*first_lines, *map(" ".join, typed)]
+    vectors = Vectors(list(range(len(texts))), matrix - (source.origin if center else 0))
+    rows = [texts.index(texts[row]) if unit == "line" else row for row in range(n, len(texts))]
     rows += [number - 1 for number in numbers]
     rows += np.random.default_rng(seed).choice(n, sample, replace=False).tolist()
-    texts = [*first_lines, *map(" ".join, typed)]
-    return [
-        {
-            "line": row + 1 if row < n else None,
-            "text": texts[row],
-            "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
-        }
-        for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top))
-    ]
+    results = []
+    for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top)):
+        nearest = [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close]
+        results.append({"line": row + 1 if row < n else None, "text": texts[row], "similar": nearest})
+    return results

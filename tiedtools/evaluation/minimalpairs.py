@@ -90,9 +90,8 @@ def compare(
     if identical := [pair.where for pair in taken if pair.good == pair.bad]:
         log.warning(f"identical sentences, which count one half: {', '.join(identical)}")
     if skipped := [line["paradigm"] for line in lines if line["accuracy"] is None]:
-        log.warning(
-            f"no comparison, as more than {MOST_UNKNOWN:.0%} of the pairs have unknown words: {', '.join(skipped)}"
-        )
+        why = f"more than {MOST_UNKNOWN:.0%} of the pairs have unknown words"
+        log.warning(f"no comparison, as {why}: {', '.join(skipped)}")
     return [*lines, summary("mean", list(results.values()))] if len(lines) > 1 else lines
 
 

@@ -180,8 +180,6 @@ def as_text(totals: np.ndarray, count: Any, weight: Any) -> str:
     text = "\ntest log probability: {:f}\n{}\nPPL net: {}\n{}"
     if weight is None:
         return text.format(totals[0], "", ppls[0], "")
-    logs = (
-        f"test log probability given by other lm: {totals[1]:f}\n"
-        f"test log probability {weight:f}*rnn + {1 - weight:f}*other_lm: {totals[2]:f}\n"
-    )
+    logs = f"test log probability given by other lm: {totals[1]:f}\n"
+    logs += f"test log probability {weight:f}*rnn + {1 - weight:f}*other_lm: {totals[2]:f}\n"
     return text.format(totals[0], logs, ppls[0], f"PPL other: {ppls[1]}\nPPL combine: {ppls[2]}\n")

@@ -144,12 +144,10 @@ class Bar(Progress):
     perplexities  also show the perplexity
     """
 
+    perplexities = False
     bar: Any = None
     compilation: Any = None
     span = ""
-
-    def __init__(self, perplexities: bool = False) -> None:
-        self.perplexities = perplexities
 
     def tqdm(self, total: int, bar_format: str, **options: Any) -> Any:
         """Return a new bar of the library tqdm."""

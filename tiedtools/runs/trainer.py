@@ -30,14 +30,7 @@ from tiedtools.vectors.counts import packed
 from tiedtools.vectors.formats import FORMATS
 from tiedtools.vectors.vectors import trained_format
 
-SOURCES = (
-    "valid",
-    "test",
-    "valid_source",
-    "valid_target",
-    "read_vocab",
-    "phrases",
-)  # names of paths or lists of paths in `reading`
+SOURCES = "valid", "test", "valid_source", "valid_target", "read_vocab", "phrases"  # paths, or lists, in `reading`
 RAW = "tokenize", "field"  # settings of raw text
 TEXT_BYTES = 9  # per number in text vectors: `0.123456 `; a negative number takes 10
 # Name in a configuration -> name in messages, from the papers where possible.
@@ -165,12 +158,9 @@ class Trainer(abc.ABC):
 
     def writers(self, model: Any) -> dict[str, Writer]:
         """Return the functions that write the outputs to binary files after training, by name."""
-        words = self.written(model).words
-        return {
-            "save_model": model.save,
-            "output": lambda file: self.write_vectors(file, model),
-            "words": lambda file: matrixfiles.write_words(file, words),
-        }
+        write_words = functools.partial(matrixfiles.write_words, words=self.written(model).words)
+        output = functools.partial(self.write_vectors, model=model)
+        return {"save_model": model.save, "output": output, "words": write_words}
 
     def write_vectors(self, file: BinaryIO, model: Any) -> None:
         model.vectors(self.files.write).write_stream(file, self.format)
@@ -276,10 +266,8 @@ def with_precision(config: Any, checkpoint: str | None) -> Any:
 def tell_if_slow(precision: str | None, advice: str = "`precision=float32` is faster") -> None:
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
-        log.info(
-            "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
-            f" {advice}"
-        )
+        others = "AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux"
+        log.info(f"this CPU has no fast bfloat16 products ({others}); {advice}")
 
 
 def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) -> bool:
@@ -303,9 +291,8 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
     refuse_reserved([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     exists = checkpoint is not None and os.path.exists(checkpoint)
     if exists and not files.resume:
-        raise TiedtoolsError(
-            f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
-        )
+        remedy = "add `resume` to continue from it, or remove it to start over"
+        raise TiedtoolsError(f"{checkpoint}: already exists; {remedy}")
     return exists
 
 

@@ -54,10 +54,8 @@ class Training(Checked):
 
     def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
-        yield (
-            "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`",
-            self.sessions > 1 and (self.keep, self.restart) == ("last", "best"),
-        )
+        problem = "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`"
+        yield problem, self.sessions > 1 and (self.keep, self.restart) == ("last", "best")
 
 
 @dataclasses.dataclass
