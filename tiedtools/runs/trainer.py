@@ -20,7 +20,6 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.files import RunFiles, Writer, refuse_reserved
 from tiedtools.runs.progress import EpochLog, Listener, Progress
-from tiedtools.runs.session import Session
 from tiedtools.text.phrases import PACKED, Phrases
 from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
@@ -153,14 +152,13 @@ class Trainer(abc.ABC):
         """Return a short description of the model, for the log."""
 
     @abc.abstractmethod
-    def begin(self, model: Any, text: Any, resume: bool) -> Session:
+    def begin(self, model: Any, text: Any, resume: bool) -> Any:
         """Return the Session that trains the model, a Fit or a Run."""
 
     def writers(self, model: Any) -> dict[str, Writer]:
         """Return the functions that write the outputs to binary files after training, by name."""
-        write_words = functools.partial(matrixfiles.write_words, words=self.written(model).words)
-        output = functools.partial(self.write_vectors, model=model)
-        return {"save_model": model.save, "output": output, "words": write_words}
+        words, output = self.written(model).words, lambda file: self.write_vectors(file, model)
+        return {"save_model": model.save, "output": output, "words": lambda file: matrixfiles.write_words(file, words)}
 
     def write_vectors(self, file: BinaryIO, model: Any) -> None:
         model.vectors(self.files.write).write_stream(file, self.format)
