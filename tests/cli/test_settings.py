@@ -10,7 +10,7 @@ from common import context_of, refused
 from tiedtools.api.language import LanguageModel
 from tiedtools.base.errors import Contradiction
 from tiedtools.cli import cli
-from tiedtools.cli.networks import idle_in_lm as idle
+from tiedtools.cli.networks import idle
 from tiedtools.cli.options import explicit
 from tiedtools.cli.report import RnnlmReport
 from tiedtools.cli.spelling import spelled

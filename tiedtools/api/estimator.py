@@ -14,14 +14,13 @@ from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
-from tiedtools.runs.progress import Bar, Callbacks, Progress
+from tiedtools.runs.progress import Bar, Callback, Callbacks, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
 from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
-Callback = Callable[[dict[str, Any]], object]
 Self = TypeVar("Self", bound="Estimator")
 
 

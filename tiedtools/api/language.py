@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.api.estimator import Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
@@ -22,7 +22,7 @@ from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.config import CELLS, DROPOUT, Shorthands
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path
@@ -244,8 +244,7 @@ class LanguageModel(Estimator):
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         found = (pair for text in texts for pair in read_pairs(text, split=self.split))
-        batch = checked("batch", batch, int, BATCH)
-        return compare(self.scorer(), self.lexicon, found, batch, oov_logprob)
+        return compare(self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob)
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.

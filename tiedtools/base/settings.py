@@ -132,11 +132,11 @@ def documented(*kinds: Any, **defaults: Any) -> Callable[[T], T]:
         listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
         if kinds:
-            own = [p for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
-            keyword, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
-            more = [(f.name, defaults.get(f.name, f.default), f.type) for f in fields.values() if f.metadata]
-            own += [inspect.Parameter(n, keyword, default=d, annotation=t) for n, d, t in more if n not in named]
-            cls.__signature__ = inspect.Signature(own)
+            own = {n: p for n, p in inspect.signature(cls).parameters.items() if p.kind is not p.VAR_KEYWORD}
+            added = [f for f in fields.values() if f.metadata and f.name not in own]
+            of = lambda f: dict(default=defaults.get(f.name, f.default), annotation=f.type)
+            more = [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, **of(f)) for f in added]
+            cls.__signature__ = inspect.Signature([*own.values(), *more])
         return cls
 
     return add

@@ -40,9 +40,7 @@ TRAINING = {field.name for kind in (Config, Reading, Files) for field in datacla
 @sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
 @json_option("Print one JSON object instead of a table.")
 @click.pass_context
-def shift(
-    ctx: click.Context, /, a: str, others: tuple[str, ...], top: int, permutations: int | None, **options: Any
-) -> Answer:
+def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: int | None, **options: Any) -> Answer:
     """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
 
     A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
@@ -61,7 +59,10 @@ def shift(
     from tiedtools.api.slices import read_slices
     from tiedtools.evaluation.shift import adjusted, changes
 
-    listed = read_words(options["words"])
+    path = options["words"]
+    listed = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+    if listed == []:
+        raise TiedtoolsError(f"{path}: no words; give one per line")
     idle = [name for name in TRAINING if name in explicit(ctx)]
     if permutations is None and idle:
         raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
@@ -76,7 +77,7 @@ def shift(
     elif permutations is None:
         lines, only_a, only_b = changes(runs_of(one, skip_bad=None), runs_of(two, skip_bad=None))
     else:
-        lines, only_a, only_b = permuted(ctx, one, two, permutations, options["no_memory_check"])
+        lines, only_a, only_b = permuted(ctx, one, two, permutations)
     known = {line["word"]: line for line in lines}
     absent = [word for word in listed or () if word not in known]
     lines = [known[word] for word in listed if word in known] if listed else lines
@@ -84,7 +85,7 @@ def shift(
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: line["expected"] - line["change"])
-    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
+    text = aligned(lines[: options["top"] or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
 
@@ -103,29 +104,19 @@ def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines))
 
 
-def read_words(path: str | None) -> list[str] | None:
-    """Return the words of a file, one per line; None: None."""
-    words = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
-    if words == []:
-        raise TiedtoolsError(f"{path}: no words; give one per line")
-    return words
-
-
 def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:
     """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
     words = [word for word in words if listed is None or word in listed]
     return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
 
 
-def permuted(
-    ctx: click.Context, a: str, b: str, permutations: int, unchecked: bool
-) -> tuple[Any, list[str], list[str]]:
+def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any, list[str], list[str]]:
     """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
     from tiedtools.api.estimator import files
     from tiedtools.evaluation.shift import permutation_changes
     from tiedtools.models.word2vec.permutation import PermutationTrainer
 
-    settings = settings_of(ctx)
+    settings, unchecked = settings_of(ctx), ctx.params["no_memory_check"]
     reading = dict(permutations=permutations, document=settings.pop("document", "line"))
     config, of_text = configure(**settings)
     trainer = PermutationTrainer(config, [a, b], *files(files_of(ctx)), unchecked, **reading, **of_text)

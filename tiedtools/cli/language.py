@@ -12,9 +12,9 @@ import click
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import in_digits, log
+from tiedtools.cli import report
 from tiedtools.cli.command import Answer, command, table
 from tiedtools.cli.options import Finite, choice, file_option, flag, integer, json_option, option
-from tiedtools.cli.report import LINE_EVERY
 from tiedtools.cli.shared import cache_options, raw_options, split_options, texts_argument
 from tiedtools.text.raw import as_trained, prepared, splitter
 from tiedtools.text.sources import shown
@@ -242,7 +242,7 @@ def ppl(
                 line = perplexity.line_as_text(piece, lexicon, source, carried, debug > 1)
                 yield Answer(line, perplexity.line_as_dict(piece, k + 1, lexicon, debug > 1))
             now = time.monotonic()
-            if now - reported >= LINE_EVERY and totals.words:
+            if now - reported >= report.LINE_EVERY and totals.words:
                 reported, done = now, totals.words + totals.sentences
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")

@@ -65,17 +65,13 @@ def flag(name: str, help: str, **attributes: Any) -> Decorator:
     return option(name, is_flag=True, help=help, show_default=False, **attributes)
 
 
-def json_option(help: str) -> Decorator:
-    """Return the `--json` flag; its parameter is `as_json`."""
-    return flag("json", help, python_name="as_json")
-
-
 def file_option(name: str, help: str, metavar: str = "FILE", **attributes: Any) -> Decorator:
     """Return an option for the path of a file."""
     return option(name, metavar=metavar, help=help, **attributes)
 
 
-text_option = functools.partial(file_option, metavar="TEXT")
+text_option = functools.partial(file_option, metavar="TEXT")  # an option for the path of a text
+json_option = functools.partial(flag, "json", python_name="as_json")  # the `--json` flag
 
 
 def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:

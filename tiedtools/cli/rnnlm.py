@@ -157,8 +157,7 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         if changed := [names[name] for name in sorted(explicit(ctx) & without_effect)]:
             ignored = "these options are ignored; the model file's settings apply"
             log.info(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")
-    report = RnnlmReport if as_rnnlm else LmReport
-    return train(ctx, trainer, report(options["debug"]))
+    return train(ctx, trainer, (RnnlmReport if as_rnnlm else LmReport)(options["debug"]))
 
 
 def test_model(

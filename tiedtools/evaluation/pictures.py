@@ -317,9 +317,7 @@ def words(
     place_labels(axes, points, names, colors)
 
 
-def similarity(
-    axes: Any, pairs: SimilaritySet, judged: Judged, line: dict[str, Any], named: Sequence[int] = ()
-) -> None:
+def similarity(axes: Any, pairs: SimilaritySet, judged: Judged, line: dict[str, Any], named: Sequence[int]) -> None:
     """Plot the cosines of a similarity set's pairs against human scores.
 
     `pairs` is a SimilaritySet, `judged` its Judged, and `line` its results, from `similarity.summarize`; `named` lists

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,7 @@ class Checkpoint:
     configs   dataclasses of the options; a checkpoint that lacks an option was written with its default
     """
 
-    def __init__(
-        self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: Iterable[Any] = ()
-    ) -> None:
+    def __init__(self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: list[Any]) -> None:
         self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
