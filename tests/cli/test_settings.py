@@ -11,9 +11,8 @@ from tiedtools.api.language import LanguageModel
 from tiedtools.base.errors import Contradiction
 from tiedtools.cli import cli
 from tiedtools.cli.networks import idle
-from tiedtools.cli.options import explicit
+from tiedtools.cli.options import explicit, spelled
 from tiedtools.cli.report import RnnlmReport
-from tiedtools.cli.spelling import spelled
 from tiedtools.cli.training import settings_of
 from tiedtools.evaluation import continuation, rnnlmtest
 from tiedtools.models.lm.config import LstmConfig

@@ -10,7 +10,7 @@ import pytest
 from common import ROOT, context_of
 
 from tiedtools.base import aliases
-from tiedtools.cli import COMMANDS, cli, spelling
+from tiedtools.cli import COMMANDS, cli
 from tiedtools.cli.setup import VARIABLE
 
 MISTAKES = {
@@ -64,14 +64,14 @@ def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, me
 def test_spelling_exist():
     """Each suggested command line is one, with options of its command; no name has two meanings, or is a command's."""
     options = {name for _, command in commands() for option in command.params for name in option.opts}
-    for table in spelling.COMMANDS, aliases.OPTIONS:
+    for table in aliases.COMMANDS, aliases.OPTIONS:
         others = [name for names in table.values() for name in names.split()]
         assert len(set(others)) == len(others)
         for meant in table:
             words = [word for word in meant.split() if not meant.endswith(".")]
             assert all(word in options for word in words if word.startswith("--")), meant
             assert table is aliases.OPTIONS or not words or words[0] in COMMANDS, meant
-    assert not {*COMMANDS} & {name for names in spelling.COMMANDS.values() for name in names.split()}
+    assert not {*COMMANDS} & {name for names in aliases.COMMANDS.values() for name in names.split()}
 
 
 def test_help_lists_each_command_in_its_group(run):

@@ -17,10 +17,9 @@ from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import surprisal as module
 from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import Lexicon
-from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import REPEAT, Totals, mean_probabilities, score_text
-from tiedtools.evaluation.surprisal import surprisals
+from tiedtools.evaluation.surprisal import compare, read_pairs, surprisals
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.rnnlm.config import RnnlmConfig

@@ -14,10 +14,9 @@ from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
 from tiedtools.evaluation.lexicon import Lexicon, lines
-from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
-from tiedtools.evaluation.surprisal import UNITS, surprisals
+from tiedtools.evaluation.surprisal import UNITS, compare, read_pairs, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig

@@ -48,6 +48,19 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "--top": "topn n k number", "--restrict": "restrict-vocab limit",
 }  # fmt: skip
 
+COMMANDS = {  # command -> names that suggest it, likewise
+    "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
+    "Use tiedtools COMMAND --help.": "help man usage",
+    "phrases": "word2phrase collocations", "w2v": "word2vec fasttext gensim cbow embeddings",
+    "w2v --cbow 0": "skipgram skip-gram", "lm": "language-model rnn", "lm --cell gru": "gru", "lm --cell rhn": "rhn",
+    "nn": "neighbors neighbours nearest most-similar distance knn", "analogy": "analogies word-analogy",
+    "eval-analogy": "compute-accuracy evaluate-word-analogies",
+    "eval-sim": "evaluate eval evaluate-word-pairs similarity", "ppl": "perplexity score test query ngram",
+    "predict": "next complete", "generate": "sample gen", "docvec": "doc2vec print-sentence-vectors sentence-vectors",
+    "convert --words FILE": "print-word-vectors", "convert": "export save", "vocab": "vocabulary count ngram-count",
+    "data get": "download get",
+}  # fmt: skip
+
 
 def translated(settings: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Return settings under their own names and values; `known` are the names of the settings of a model.

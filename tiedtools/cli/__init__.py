@@ -6,8 +6,10 @@ Modules of commands import heavy libraries only within functions, so that `--hel
 import errno
 import importlib.util
 import os
+import re
 import signal
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -16,9 +18,8 @@ from tiedtools.base import aliases, interrupts, processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError, printable, reason
 from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
-from tiedtools.cli import spelling
+from tiedtools.cli.options import spelled
 from tiedtools.cli.report import show_messages
-from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
@@ -26,11 +27,11 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
     "rerun": "rerun:rerun",
     "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
-    "translate": "translate:translate",
+    "translate": "language:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
     "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "change:shift",
     "align": "change:align",
-    "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
+    "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "language:bleu", "plot": "plot:plot",
     "explore": "plot:explore",
     "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "phrases": "texts:phrases",
     "segment": "texts:segment",
@@ -67,7 +68,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         ctx.meta["argv"] = list(args)
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}.{spelling.hint(args[0], COMMANDS, spelling.COMMANDS)}")
+            ctx.fail(f"No such command {args[0]!r}.{hint(args[0], COMMANDS, aliases.COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -155,10 +156,18 @@ def usage_message(error: click.UsageError, args: list[str]) -> str:
         if not typed.startswith("--"):  # click names only the first letter of `-sise`
             typed = next((word for word in words if word not in options and word.startswith((typed, HELP))), typed)
         names = [name.removeprefix("--") for name in options if name.startswith("--")]
-        return f"No such option {typed!r}.{spelling.hint(typed, names, aliases.OPTIONS)}"
+        return f"No such option {typed!r}.{hint(typed, names, aliases.OPTIONS)}"
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
     # click writes the names of its types
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
+
+
+def hint(typed: str, names: Collection[str], table: dict[str, str]) -> str:
+    """Return " " and a sentence that suggests one of `names` (without dashes) for an unknown name, or ""."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
+    close = aliases.closest(name, names, table)
+    close = "--" * (typed.startswith("-") and close in names) + close
+    return f" {close}" if close.endswith(".") else f" Did you mean {close!r}?" if close else ""
 
 
 def usage(source: str, message: str) -> int:

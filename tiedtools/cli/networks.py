@@ -9,10 +9,9 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, LmContinuation, LmReading
 from tiedtools.cli import training
 from tiedtools.cli.command import SectionedCommand, sections
-from tiedtools.cli.options import flag, text_option
+from tiedtools.cli.options import as_options, flag, text_option
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.shared import LM_TEXT, OUTPUT, texts_argument
-from tiedtools.cli.spelling import as_options
 from tiedtools.models.lm import presets
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.translation import config as translation

@@ -1,4 +1,4 @@
-"""Options, option types, and decorators shared by several commands."""
+"""Options, decorators shared by several commands, and settings spelled as options: `drop_out=.5` is --drop-out .5."""
 
 import dataclasses
 import functools
@@ -10,9 +10,53 @@ from typing import Any
 import click
 
 from tiedtools.base.settings import SIDES
-from tiedtools.cli.spelling import SHORTCUTS, spelled
 
 Decorator = Callable[[Any], Any]  # of a command or another decorator
+# Option -> (its setting, which has another name, {value of the option: value of the setting}).
+SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
+    "tie": ("tying", {True: "tied", False: "untied"}),
+    "tie_signs": ("tying", {True: "signs"}),
+    "tie_linear": ("tying", {True: "linear"}),
+    "no_output_bias": ("output_bias", {True: False}),
+    "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
+}
+TYPED = {  # (setting, value) -> the same as typed on the command line
+    (setting, str(meant)): f"--{'no-' * (value is False)}{name.replace('_', '-')}{f' {value}' * (type(value) is int)}"
+    for name, (setting, values) in SHORTCUTS.items()
+    for value, meant in values.items()
+}
+PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
+# Settings translated for every command, even one without these options.
+OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
+
+
+def spelled(message: str, command: Any) -> str:
+    """Return `message` with backticked names of the click command's parameters replaced by their options."""
+    names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
+
+    def translate(match: re.Match[str]) -> str:
+        name, value = match[1], match[2] and match[2].strip("'")
+        if name not in names and name not in OF_OTHERS:
+            return (TYPED | PHRASES).get((name, value), match[0])
+        return as_option(name, value, names.get(name))
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
+
+
+def as_option(name: str, value: Any = None, option: str | None = None) -> str:
+    """Return a setting as typed, with its value unless that is None; `option`: its option if it has another name."""
+    return (option or f"--{name.replace('_', '-')}") + ("" if value is None else f" {value}")
+
+
+def as_options(settings: dict[str, Any]) -> str:
+    """Return settings, a dict by name, as typed on the command line."""
+    options = []
+    for name, value in settings.items():
+        if isinstance(value, bool):
+            name, value = name if value else f"no_{name}", None
+        number = f"{value:g}" if isinstance(value, float) else value
+        options.append(TYPED.get((name, str(value))) or as_option(name, number))
+    return " ".join(options)
 
 
 class Option(click.Option):

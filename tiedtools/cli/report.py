@@ -11,7 +11,7 @@ import click
 
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import in_digits, log
-from tiedtools.cli.spelling import spelled
+from tiedtools.cli.options import spelled
 from tiedtools.runs.progress import SHORT, Bar
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal

@@ -9,10 +9,9 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, LmReading
 from tiedtools.cli.command import SectionedCommand, sections
-from tiedtools.cli.options import Finite, explicit, file_option, flag, integer, option, option_names
+from tiedtools.cli.options import Finite, as_option, explicit, file_option, flag, integer, option, option_names
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
-from tiedtools.cli.spelling import as_option
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.text.raw import as_trained, prepared

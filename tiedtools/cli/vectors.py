@@ -9,9 +9,8 @@ import click
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command, table
-from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option
+from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option, spelled
 from tiedtools.cli.shared import VECTOR_FORMATS, errors_option, format_option, reading_options, skip_bad_option
-from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import refuse_clashes
 from tiedtools.text.sources import counted, numbered_lines
 
