@@ -25,7 +25,7 @@ from tiedtools.parallel import ranks
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
     "w2v": "w2v:command", "lm": "networks:lm", "lstm": "networks:lstm", "rnnlm": "rnnlm:command", "nmt": "networks:nmt",
     "rerun": "rerun:rerun",
-    "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
+    "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "queries:docvec", "similar": "queries:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
     "translate": "language:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
