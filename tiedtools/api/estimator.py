@@ -46,11 +46,6 @@ class Estimator(Renaming):
         """Configuration of a run: [model configuration, Training (not for Word2Vec), dict of settings of the texts]."""
         return self.configure(**self.settings)
 
-    @classmethod
-    def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
-        """Return an untrained estimator; `kind` is the kind of model in the header of a model file."""
-        return cls(**settings)
-
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         return f"{type(self).__name__}({arguments})"

@@ -63,26 +63,17 @@ class LanguageModel(Estimator):
         self.kind = kind
         super().__init__(kinds()[kind].get("configure"), settings)
 
-    @classmethod
-    def of(cls, kind: str, settings: dict[str, Any]) -> LanguageModel:
-        return cls(kind, **settings)
-
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self.kind!r}{', ' * bool(self.settings)}", 1)
-
-    @property
-    def Trainer(self) -> Any:
-        """The Trainer class of this kind."""
-        return kinds()[self.kind].get("trainer")
 
     def trainer(
         self, source: Any, valid: Any = None, test: Any = None, read_vocab: Path | None = None,
         no_memory_check: bool = False, **outputs: Any
     ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
-        continuation, run_files = files(outputs, LmContinuation)
+        trainer, (continuation, run_files) = kinds()[self.kind].get("trainer"), files(outputs, LmContinuation)
         if continuation.init_from:
-            old = self.Trainer.read_source(continuation.init_from)
+            old = trainer.read_source(continuation.init_from)
             config, training, reading = self.configure(old.settings, **self.settings)
             reading = reading | dict(continuation=continuation, source=old)
         else:
@@ -90,7 +81,7 @@ class LanguageModel(Estimator):
         valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        return self.Trainer(config, training, sources(source), run_files, **reading)
+        return trainer(config, training, sources(source), run_files, **reading)
 
     def fit(
         self, source: Any, valid: Any = None, test: Any = None, *, progress: bool | Progress | None = None,

@@ -221,9 +221,7 @@ def side_by_side(questions: list[tuple[str, ...]], answers: list[Any]) -> Iterat
 
 
 output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
-document_arguments = together(
-    click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]")
-)
+arguments = together(click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]"))
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
                      " empty lines.", "line")  # fmt: skip
@@ -258,7 +256,7 @@ def load(path: str, a: float | None) -> Any:
 
 @command("docvec", "Compute vectors of lines or documents.", reads="path text", writes="output save",
          without_json={"binary": "--json writes text: omit --binary 1"})  # fmt: skip
-@document_arguments
+@arguments
 @output_option
 @unit_option
 @sif_option
@@ -312,7 +310,7 @@ def docvec(
 
 
 @command("similar", "Find similar lines of a text.")
-@document_arguments
+@arguments
 @option("query", "queries", multiple=True, metavar="SENTENCE", help="Sentence to search for; repeatable.")
 @integer("line", None, "Use line N of TEXT, from 1, as a query; repeatable.", python_name="numbers", multiple=True)
 @integer("sample", 0, "Use N random lines of TEXT as queries.", least=0)

@@ -29,10 +29,6 @@ Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
 
 
-class Abandoned(Exception):
-    """Exception that closes unwritten files and discards their partial files."""
-
-
 class Target:
     """A file that is open from before training until it is written.
 
@@ -237,7 +233,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         try:
             self.write_manifests()
         finally:
-            self.stack.__exit__(Abandoned, Abandoned(), None)
+            self.stack.__exit__(Exception, Exception(), None)  # discards the partial files of outputs not written
         stops = [failure for failure in self.failures if isinstance(failure, KeyboardInterrupt)]
         raised = None if error[0] else next(iter([*stops, *self.failures]), None)
         for failure in self.failures:
