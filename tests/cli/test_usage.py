@@ -210,10 +210,8 @@ def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     status, lines = warmup("w2v --tie-linear", "rnnlm -direct 1")
     assert status == 0 and any(line.startswith("w2v: compiling kernel ") for line in lines)
-    assert [line.rsplit(" after", 1)[0] for line in lines if "compiling" not in line] == [
-        "w2v --tie-linear: ready",
-        "rnnlm -direct 1: ready",
-    ]
+    done = [line.rsplit(" after", 1)[0] for line in lines if "compiling" not in line]
+    assert done == ["w2v --tie-linear: ready", "rnnlm -direct 1: ready"]
     before = set(tmp_path.rglob("*.nbc"))
     (tmp_path / "text").write_text("a b c\n" * 50)
     for line in ("w2v --tie-linear -cbow 0", "w2v --tie-linear", "rnnlm -direct 1 -max-iter 2"):
@@ -224,9 +222,7 @@ def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
 
 
 def test_errors():
-    assert warmup("lstm --nonsense") == (
-        1,
-        ["tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"],
-    )
+    message = "tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"
+    assert warmup("lstm --nonsense") == (1, [message])
     status, (line,) = warmup("nn")
     assert status == 2 and "'nn' is not one of the commands w2v, lm, lstm, rnnlm, nmt" in line

@@ -116,9 +116,8 @@ def test_command_writes_tables(run, tmp_path, text):
     table = list(csv.DictReader(io.StringIO(result.stdout_bytes.decode()), dialect="excel-tab"))
     rows = [json.loads(line) for line in run("ppl", path, "--words", "--json", text).stdout.splitlines()]
     assert rows == rows_of(FakeLM(CLOSED), text)
-    assert [row["word"] for row in table] == [row["word"] for row in rows] and {"NA", '"dog"'} <= {
-        r["word"] for r in rows
-    }
+    words = [row["word"] for row in rows]
+    assert [row["word"] for row in table] == words and {"NA", '"dog"'} <= {*words}
     for one, two in zip(table, rows):
         assert float(one["surprisal_bits"] or "nan") == pytest.approx(
             two["surprisal_bits"] or math.nan, nan_ok=True, abs=1e-6
