@@ -81,8 +81,6 @@ def judge(
     case     as in `find_row`; "lower" also lower-cases the words to compose
     compose  function that maps a list of words to Vectors; pairs with a word that it cannot compose are excluded
     """
-    if oov not in OOV or case not in CASES:
-        raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
     row_of = {word: find_row(vectors.index, word, case) for pair in similarity_set.pairs for word in pair}
     words, V = [word for word, row in row_of.items() if row < 0], len(vectors)
     if oov == "compose":
