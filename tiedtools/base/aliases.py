@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tiedtools.base.errors import Mistyped, Renamed
 
 NOT = {0: True, 1: False}  # as True == 1, also of True and False
+NAMES = {"vector_size": "size", "workers": "threads", "iter": "epochs", "alpha": "lr", "learning_rate": "lr"}
 ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting, {value: value of the setting})
-    "vector_size": ("size", {}),
-    "workers": ("threads", {}),
-    "iter": ("epochs", {}),
-    "alpha": ("lr", {}),
-    "learning_rate": ("lr", {}),
+    **{name: (setting, {}) for name, setting in NAMES.items()},
     "sg": ("architecture", {0: "cbow", 1: "skipgram"}),
     "cbow": ("architecture", {0: "skipgram", 1: "cbow"}),
     "architecture": ("architecture", {"sg": "skipgram", "skip-gram": "skipgram"}),

@@ -20,11 +20,6 @@ SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
     "no_output_bias": ("output_bias", {True: False}),
     "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
 }
-TYPED = {  # (setting, value) -> the same as typed on the command line
-    (setting, str(meant)): f"--{'no-' * (value is False)}{name.replace('_', '-')}{f' {value}' * (type(value) is int)}"
-    for name, (setting, values) in SHORTCUTS.items()
-    for value, meant in values.items()
-}
 PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
 # Settings translated for every command, even one without these options.
 OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
@@ -44,19 +39,25 @@ def spelled(message: str, command: Any) -> str:
 
 
 def as_option(name: str, value: Any = None, option: str | None = None) -> str:
-    """Return a setting as typed, with its value unless that is None; `option`: its option if it has another name."""
-    return (option or f"--{name.replace('_', '-')}") + ("" if value is None else f" {value}")
+    """Return a setting as typed, with its value if it is no flag; `option`: its option if it has another name."""
+    option = option or f"--{'no-' if value is False else ''}{name.replace('_', '-')}"
+    return option if value is None or isinstance(value, bool) else f"{option} {value}"
 
 
 def as_options(settings: dict[str, Any]) -> str:
     """Return settings, a dict by name, as typed on the command line."""
     options = []
     for name, value in settings.items():
-        if isinstance(value, bool):
-            name, value = name if value else f"no_{name}", None
         number = f"{value:g}" if isinstance(value, float) else value
         options.append(TYPED.get((name, str(value))) or as_option(name, number))
     return " ".join(options)
+
+
+TYPED = {  # (setting, value) -> its shortcut as typed on the command line
+    (setting, str(meant)): as_option(name, value)
+    for name, (setting, values) in SHORTCUTS.items()
+    for value, meant in values.items()
+}
 
 
 class Option(click.Option):

@@ -180,12 +180,8 @@ def data() -> None:
     """
 
 
-def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of sets and groups that start with `incomplete`, for shell completion."""
-    return [name for name in (*datasets.groups(), *datasets.DATASETS) if name.startswith(incomplete)]
-
-
-names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
+completed = lambda ctx, _, start: [name for name in (*datasets.groups(), *datasets.DATASETS) if name.startswith(start)]
+names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed)
 GROUPS = "wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
 NAMES = f"`tiedtools data list` lists the names; {GROUPS}"
 
