@@ -84,7 +84,7 @@ class Setup:
             return words / self.words_per_s
         cycle = 1 << max(0, math.ceil(math.log2(self.vocabulary / FREQUENT)))  # exchanges, of which one has all rows
         exchanges = [self.exchange(n, min(self.vocabulary, FREQUENT << k)) for k in range(cycle.bit_length())]
-        interval = Interval(n, words, self.exchange_words or None)
+        interval = Interval(n, words, True, self.exchange_words or None)
         first, *others = (self.epoch(n, words / self.epochs, interval, exchanges) for _ in range(min(2, self.epochs)))
         return first + (self.epochs - 1) * sum(others) + self.epochs * exchanges[-1][0]
 

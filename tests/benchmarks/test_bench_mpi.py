@@ -101,7 +101,8 @@ def test_no_machines_are_more_than_n_times_as_fast_and_better_ones_never_slower(
 def test_with_adapted_intervals_another_machine_is_never_slower(gbits):
     setup = Setup(gbits=gbits)
     rates = [setup.rate(n, 1e10) for n in range(1, 25)]
-    assert all(rate >= 0.99 * best for rate, best in zip(rates, itertools.accumulate(rates, max)))
+    worst = min(rate / best for rate, best in zip(rates, itertools.accumulate(rates, max)))
+    assert worst > (0.93 if gbits == 1 else 0.99)  # on 1 Gbit/s, 12 machines wait for the network all the time
     assert rates[15] > 10 * rates[0] or gbits == 1
 
 

@@ -1,5 +1,6 @@
 """Test exchanges between ranks, a run on threads as ranks, and the watcher."""
 
+import itertools
 import math
 import shutil
 import signal
@@ -74,7 +75,7 @@ def model(**options):
     return Word2Vec(Vocab(["</s>", *map(str, range(ROWS - 1))], counts), Config(size=WIDTH, **options))
 
 
-def exchanged(size, change, everything=True, half=False, **options):
+def exchanged(size, change, everything=True, half=False, stretch=1, **options):
     """Return the models of `size` ranks after change(rank, model) and an exchange, and their Exchanges."""
     models = [model(**options) for _ in range(size)]
     found = {}
@@ -82,6 +83,7 @@ def exchanged(size, change, everything=True, half=False, **options):
     def work(ranks):
         mine = models[ranks.rank]
         exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ranks, half=half)
+        exchange.stretch = stretch
         change(ranks.rank, mine)
         exchange.start(ranks.rank == 1, 1000, 0.25 * ranks.rank, everything)
         while exchange.busy:
@@ -130,6 +132,9 @@ def test_changes_of_rare_rows_are_added_and_those_of_frequent_ones_averaged(monk
     found[0].restore()
     np.testing.assert_allclose(models[0].emb_in[:20], start[:20] + 1, atol=1e-5)
     np.testing.assert_allclose(models[0].emb_in[20:], start[20:] + 2, atol=1e-5)
+    models, found = exchanged(2, change, stretch=1e20)
+    found[0].restore()
+    np.testing.assert_allclose(models[0].emb_in, start + 2, atol=1e-5)
 
 
 def test_training_goes_on_during_an_exchange():
@@ -181,7 +186,7 @@ def test_what_a_rank_trains_on_while_it_pauses_does_not_count_as_exchanged(monke
 def test_intervals_lengthen_while_exchanges_cost_a_tenth_of_the_time_and_no_further():
     """Each exchange costs 3,000 words' time; 10% is reached at 30,000 words, within the bounds."""
     for total, longest, expected in (75e6, math.inf, 30_000), (75e6, 20_000, 20_000), (300e6, 10_000, 20_000):
-        interval = Interval(9, total)
+        interval = Interval(9, total, True)
         assert interval.words == 150_000 * math.sqrt(total / 75e6)
         interval.words = interval.shortest = 4000
         interval.longest = longest * math.sqrt(total / 75e6)
@@ -191,10 +196,18 @@ def test_intervals_lengthen_while_exchanges_cost_a_tenth_of_the_time_and_no_furt
         for _ in range(1000):
             interval.adapt(0)
         assert interval.words == 4000
-    assert Interval(2, 75e6).longest >= Interval(2, 75e6).shortest
-    fixed = Interval(9, 75e6, 5000)
+    assert Interval(2, 75e6, True).longest >= Interval(2, 75e6, True).shortest
+    fixed = Interval(9, 75e6, True, 5000)
     fixed.adapt(1)
     assert fixed.words == 5000
+
+
+def test_cbow_averages_less_in_intervals_longer_than_those_its_saturation_was_chosen_with():
+    cases = (2, 1.2e6, 1), (4, 4e5, 1), (8, 3e5, 1.75), (16, 8e4, 1), (16, 3e5, 1.75)
+    for (ranks, words, stretch), cbow in itertools.product(cases, (True, False)):
+        interval = Interval(ranks, 75e6, cbow)
+        interval.words = words
+        assert interval.stretch == pytest.approx(stretch if cbow else 1)
 
 
 def test_all_ranks_lengthen_the_interval_alike_by_the_loss_of_the_rank_that_lost_least(monkeypatch):

@@ -79,6 +79,7 @@ class Exchange:
     flags       sum of the ranks' flags in the last exchange
     losses      share of time that each rank had lost, as given to `start` of the last exchange; float32 [ranks]
     seconds     time this rank has spent on computing and combining changes
+    stretch     factor of the saturation
     sent        bytes summed by this rank
     """
 
@@ -95,7 +96,7 @@ class Exchange:
         self.pending: list[Any] = []
         self.complete: Any = None
         self.flags = self.sent = self.count = 0
-        self.losses, self.seconds = np.zeros(ranks.size, np.float32), 0.0
+        self.losses, self.seconds, self.stretch = np.zeros(ranks.size, np.float32), 0.0, 1.0
 
     @property
     def busy(self) -> bool:
@@ -170,7 +171,7 @@ class Exchange:
         if self.narrow:
             size = self.sent_size()
             exchange.widen(self.total[:size], self.narrow[1][: size // 2])
-        occurrences = np.minimum(matrix.rates[first:last] * (self.now - matrix.since[first:last]), 1e9)
+        occurrences = np.minimum(matrix.rates[first:last] * (self.now - matrix.since[first:last]) / self.stretch, 1e9)
         occurrences[np.isnan(occurrences)] = 0
         rows = slice(first, last)
         exchange.combine(matrix.values[rows], matrix.base[rows], changes, total, ranks, occurrences)

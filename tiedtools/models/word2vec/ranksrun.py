@@ -27,7 +27,9 @@ STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress on
 PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
-SHORTEST, LONGEST = 1_200_000, 1_400_000  # words between exchanges: see `Interval`
+# Words between exchanges, see `Interval`; the longest were chosen by correlations on 8 ranks (docs/mpi.md).
+SHORTEST, LONGEST_CBOW, LONGEST_SKIPGRAM = 1_200_000, 350_000, 220_000
+RANKS = 8  # number of ranks on which SATURATION was chosen
 LOST = 0.05, 0.1  # shares of the time: an interval is shortened below the first, and lengthened above the second
 CHANGE = 1.02  # factor by which an interval changes
 MEMORY = 32  # exchanges over which the share of time lost is a mean
@@ -41,14 +43,21 @@ class Interval:
 
     ranks  number of ranks
     total  words of the run in all epochs
+    cbow   whether CBOW, not skip-gram
     fixed  interval in words; None: adapt it
     """
 
-    def __init__(self, ranks: int, total: float, fixed: float | None = None) -> None:
-        scale = math.sqrt(max(1, total / 75e6))
+    def __init__(self, ranks: int, total: float, cbow: bool, fixed: float | None = None) -> None:
+        scale, self.cbow = math.sqrt(max(1, total / 75e6)), cbow
         self.shortest = self.words = fixed or SHORTEST / max(1, ranks - 1) * scale
-        self.longest = fixed or max(self.shortest, LONGEST * scale)
+        self.longest = fixed or max(self.shortest, (LONGEST_CBOW if cbow else LONGEST_SKIPGRAM) * scale)
+        self.tuned = max(SHORTEST / max(1, min(ranks, RANKS) - 1) * scale, 1)
         self.share = 0.0
+
+    @property
+    def stretch(self) -> float:
+        """Factor of the saturation in longer intervals: CBOW then needs weaker averaging, skip-gram would overshoot."""
+        return max(1.0, self.words / self.tuned) if self.cbow else 1.0
 
     def adapt(self, lost: float) -> None:
         """Change the interval after an exchange that took a share `lost` of the time."""
@@ -97,12 +106,13 @@ class RanksRun(Run):
         if resume:
             self.resume_from(*ranks.broadcast(self.loaded))
             self.loaded = None
-        self.interval = Interval(ranks.size, self.words * config.epochs, words)
+        self.interval = Interval(ranks.size, self.words * config.epochs, config.cbow, words)
         self.piece = 1 / min(ranks.exchange(len(self.cuts) - 1))
         self.exchanged = min(self.positions)  # fraction of the epoch up to the last exchange
         delay = float(os.environ.get(DELAY, 0))
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
+        self.exchange.stretch = self.interval.stretch
         self.failed: str | None = None
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
         self.mark = time.monotonic(), 0.0  # time of the last exchange, and time lost before
@@ -180,6 +190,7 @@ class RanksRun(Run):
                 self.pausing = True
             else:
                 self.interval.adapt(float(min(exchange.losses)))
+                exchange.stretch = self.interval.stretch
                 exchange.start(self.wants_pause, self.trained, self.lost_share())
         self.late = exchange.busy and position >= self.exchanged + 2 * step
         if time.monotonic() < self.progress_due:
