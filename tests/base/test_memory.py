@@ -28,6 +28,8 @@ CASES = {
     "w2v": "w2v -size 300 -iter 1 -min-count 1",
     "w2v, signs": "w2v -size 300 -iter 1 -min-count 1 --tie-signs",
     "w2v, tied+L": "w2v -size 300 -iter 1 -min-count 1 --tie-linear",
+    "w2v, n-grams": "w2v -cbow 0 -size 300 -iter 1 -min-count 1 --subwords ngrams -threads 2 --sample 0",
+    "w2v, n-grams, tied": "w2v -cbow 1 -size 300 -iter 1 -min-count 1 --subwords ngrams --tie -threads 2 --sample 0",
     "lstm": "lstm --emb 200 --epochs 1 --max-vocab 8000 --valid-share 0.01",
     "rnnlm": "rnnlm -hidden 100 -max-iter 1 -threads 2",
 }

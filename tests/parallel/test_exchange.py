@@ -202,12 +202,12 @@ def test_intervals_lengthen_while_exchanges_cost_a_tenth_of_the_time_and_no_furt
     assert fixed.words == 5000
 
 
-def test_cbow_averages_less_in_intervals_longer_than_those_its_saturation_was_chosen_with():
+def test_averaging_is_weaker_in_intervals_longer_than_those_the_saturation_was_chosen_with():
     cases = (2, 1.2e6, 1), (4, 4e5, 1), (8, 3e5, 1.75), (16, 8e4, 1), (16, 3e5, 1.75)
-    for (ranks, words, stretch), cbow in itertools.product(cases, (True, False)):
-        interval = Interval(ranks, 75e6, cbow)
+    for (ranks, words, stretch), stable in itertools.product(cases, (True, False)):
+        interval = Interval(ranks, 75e6, stable)
         interval.words = words
-        assert interval.stretch == pytest.approx(stretch if cbow else 1)
+        assert interval.stretch == pytest.approx(stretch if stable else 1)
 
 
 def test_all_ranks_lengthen_the_interval_alike_by_the_loss_of_the_rank_that_lost_least(monkeypatch):

@@ -9,9 +9,10 @@ import numpy as np
 from tiedtools.kernels.text.nearest import CENTROIDS
 from tiedtools.vectors.fasttext import HEADER, Dense, FastText, Header
 from tiedtools.vectors.ngrams import Buckets, Composed
+from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.quantized import Quantized, quantize
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 
 
 def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = False) -> None:
@@ -66,6 +67,5 @@ def write_matrix(file: BinaryIO, matrix: Any) -> None:
         file.write(b"\1")
         return matrix.write(file)
     file.write(struct.pack("<?qq", False, *matrix.shape))
-    step = max(1, BLOCK // matrix.shape[1])
-    for start in range(0, matrix.shape[0], step):
-        file.write(np.ascontiguousarray(matrix[start : start + step], "<f4").data)
+    for _, rows in blocks(matrix, BLOCK):
+        file.write(np.ascontiguousarray(rows, "<f4").data)

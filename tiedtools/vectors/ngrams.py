@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.kernels.text import fasttext as kernels
+from tiedtools.kernels.word2vec.composed import number
 from tiedtools.vectors.norms import blocks
 
 Matrix = np.ndarray[Any, Any]
@@ -64,27 +65,42 @@ def average(data: Matrix, rows: Matrix, ends: Matrix) -> Matrix:
 
 
 class Ngrams:
-    """The rows of V words in a matrix: a row per word, and a row per bucket of their character n-grams, as in fastText.
+    """The rows of V words in a matrix: a row per word, and rows of their character n-grams, as in fastText.
+
+    N-grams are hashed to buckets. Buckets with n-grams of the same words get the same gradient in every step, and would
+    only differ by their random initial values. They share a row, with that of the word if there is only one. Buckets
+    that do not occur have none.
 
     min_n, max_n  number of characters of an n-gram of `<word>`; `</s>` has none
-    buckets       number of buckets that n-grams are hashed to; those that occur have rows
-    occurring     the buckets with rows V, V + 1, ..., in order of the first word with such an n-gram, int64
+    buckets       number of buckets
+    table         int32 [V + buckets]: the row of each of fastText's; -1: none. Rows are in order of the first word
     starts, rows  the rows of word w, its own first, are rows[starts[w] : starts[w + 1]]; int64 [V + 1] and int32
+    sizes         int32 [rows]: how many rows of fastText's matrix a row stands for
+    lengths       int64 [V]: how many rows of fastText's matrix each word has
     """
 
     def __init__(self, words: Sequence[str], min_n: int, max_n: int, buckets: int) -> None:
         self.V, self.settings = len(words), (min_n, max_n, buckets)
         parts = [self.listed(words[k : k + PART], np.arange(k, min(k + PART, self.V))) for k in range(0, self.V, PART)]
-        rows = np.concatenate([rows for rows, _ in parts])
-        self.starts = np.append(0, np.cumsum(np.concatenate([np.diff(ends, prepend=0) for _, ends in parts])))
-        own = rows < self.V
-        found, first, inverse = np.unique(rows[~own], return_index=True, return_inverse=True)
+        self.lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends in parts])
+        rows = np.concatenate([rows for rows, _ in parts], dtype=np.int32)
+        del parts
+        # Number the buckets in order. Those with the same sum of random numbers of their words share a row.
+        place, occurring = np.full(self.V + buckets, -1, np.int32), np.empty(self.V + len(rows), np.int32)
+        number(occurring, 0, place, np.arange(self.V, dtype=np.int32))
+        sums = np.zeros(number(occurring, self.V, place, rows), np.uint64)
+        keys = np.random.default_rng(0).integers(2**64, size=self.V, dtype=np.uint64)
+        np.add.at(sums, rows, np.repeat(keys, self.lengths))
+        _, first, row = np.unique(sums, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        self.occurring, rank = found[order] - self.V, np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        rows[~own] = self.V + rank[inverse]
-        self.rows = rows.astype(np.int32)
-        self.sorted, self.order = found - self.V, rank
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        row = rank[row]
+        self.sizes = np.bincount(row).astype(np.int32)
+        self.table = np.where(place < 0, np.int32(-1), row[place])
+        listed = (first[order][row] == np.arange(len(row)))[rows]  # one of those that share a row
+        self.rows = row[rows[listed]]
+        self.starts = np.append(0, np.cumsum(listed))[np.append(0, np.cumsum(self.lengths))]
 
     def listed(self, words: Sequence[str], ids: Matrix) -> tuple[Matrix, Matrix]:
         """Return (rows, ends) of words, with row V + bucket for each n-gram; see `subwords` of the kernels."""
@@ -98,16 +114,9 @@ class Ngrams:
         kernels.subwords(rows, ends, ids, text, starts, stops, self.V, min_n, max_n, max(buckets, 1))
         return rows[: ends[-1] if len(ends) else 0].copy(), ends
 
-    def find(self, buckets: Matrix) -> Matrix:
-        """Return the rows of buckets, int64; -1 for those that do not occur."""
-        if not len(self.sorted):
-            return np.full(len(buckets), -1)
-        at = np.minimum(np.searchsorted(self.sorted, buckets), len(self.sorted) - 1)
-        return np.where(self.sorted[at] == buckets, self.V + self.order[at], -1)
-
     def __len__(self) -> int:
         """Number of rows of the matrix."""
-        return self.V + len(self.occurring)
+        return len(self.sizes)
 
 
 class Composed(Computed):
@@ -119,15 +128,15 @@ class Composed(Computed):
     def __init__(self, words: Sequence[str], matrix: Matrix, ngrams: Ngrams, E: int) -> None:
         self.words, self.matrix, self.ngrams = words, matrix, ngrams
         self.shape = len(words), E
-        self.has_ngrams = len(ngrams) > ngrams.V
+        self.has_ngrams = bool((ngrams.table[ngrams.V :] >= 0).any())
         self.index: Mapping[str, int] | None = None
 
     def computed(self, ids: Matrix) -> Matrix:
         starts, rows = self.ngrams.starts, self.ngrams.rows
         counts = starts[ids + 1] - starts[ids]
         ends = np.cumsum(counts)
-        at = np.repeat(starts[ids] + counts - ends, counts) + np.arange(counts.sum())
-        return self.means(rows[at], ends)
+        rows = rows[np.repeat(starts[ids] + counts - ends, counts) + np.arange(counts.sum())]
+        return self.means(np.repeat(rows, self.ngrams.sizes[rows]), np.cumsum(self.ngrams.lengths[ids]))
 
     def means(self, rows: Matrix, ends: Matrix) -> Matrix:
         """Return the means of lists of rows, float32 (len(ends), E)."""
@@ -140,9 +149,8 @@ class Composed(Computed):
         """
         if self.index is None:
             self.index = {word: k for k, word in enumerate(self.words)}
-        V = self.ngrams.V
         rows, ends = self.ngrams.listed(words, np.array([self.index.get(word, -1) for word in words], np.int64))
-        rows = np.where(rows < V, rows, self.ngrams.find(rows - V))
+        rows = self.ngrams.table[rows]
         counts, present = np.diff(ends, prepend=0), np.append(0, np.cumsum(rows >= 0))[ends]
         sizes = np.diff(present, prepend=0)
         known = np.flatnonzero(sizes)
@@ -163,10 +171,7 @@ class Buckets(Computed):
         self.shape = len(composed) + self.settings.get("bucket", 0), composed.shape[1]
 
     def computed(self, ids: Matrix) -> Matrix:
-        V, matrix = self.source.ngrams.V, self.source.matrix
-        rows, values = (
-            np.where(ids < V, ids, self.source.ngrams.find(ids - V)),
-            np.zeros((len(ids), self.shape[1]), "f4"),
-        )
-        values[rows >= 0] = matrix[rows[rows >= 0], : self.shape[1]]
+        rows = self.source.ngrams.table[ids]
+        values = self.source.matrix[np.maximum(rows, 0), : self.shape[1]]
+        values[rows < 0] = 0
         return values

@@ -1,7 +1,5 @@
 """word2vec with vectors composed from character n-grams: against plain NumPy, and against fastText."""
 
-import itertools
-
 import numpy as np
 import pytest
 import reference
@@ -10,6 +8,8 @@ from w2vcase import TYINGS, encoded, sentences
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.kernels.base.arrays import aligned
+from tiedtools.kernels.base.sums import sum_rows
 from tiedtools.kernels.word2vec import composed
 from tiedtools.models.composing import composer
 from tiedtools.models.word2vec import pieces
@@ -33,15 +33,36 @@ def vocab():
 
 
 @pytest.mark.parametrize("minn, maxn, buckets", [(3, 6, 2_000_000), (1, 4, 40), (2, 2, 1), (3, 6, 0), (3, 0, 9)])
-def test_rows_are_those_of_fasttext_without_empty_buckets(minn, maxn, buckets):
+def test_rows_are_those_of_fasttext_without_empty_buckets_and_one_for_those_of_the_same_words(minn, maxn, buckets):
     ngrams = Ngrams(WORDS, minn, maxn, buckets)
     expected = [rows_of(word, WORDS, minn, maxn, buckets) if maxn and buckets else [k] for k, word in enumerate(WORDS)]
-    full = np.append(np.arange(V), V + ngrams.occurring)
-    rows = np.split(full[ngrams.rows], ngrams.starts[1:-1])
-    assert [row.tolist() for row in rows] == expected
-    assert len(ngrams) == len({*itertools.chain(*expected)}) and (np.bincount(ngrams.rows) > 0).all()
-    assert ngrams.find(ngrams.occurring).tolist() == list(range(V, len(ngrams)))
-    assert ngrams.find(np.array([buckets])).tolist() == [-1]
+    users = {}
+    for k, rows in enumerate(expected):
+        for row in rows:
+            users.setdefault(row, []).append(k)
+    assert np.flatnonzero(ngrams.table >= 0).tolist() == sorted(users) and len(ngrams.table) == V + buckets
+    assert (ngrams.table[:V] == np.arange(V)).all() and (ngrams.rows[ngrams.starts[:-1]] == np.arange(V)).all()
+    shared = {}
+    for row, words in users.items():
+        shared.setdefault(tuple(words), set()).add(ngrams.table[row])
+    assert {len(rows) for rows in shared.values()} == {1} and len(ngrams) == len(shared)
+    for k, rows in enumerate(expected):
+        ours = ngrams.rows[ngrams.starts[k] : ngrams.starts[k + 1]]
+        assert sorted(ngrams.table[rows]) == sorted(np.repeat(ours, ngrams.sizes[ours])), WORDS[k]
+    assert ngrams.lengths.tolist() == [*map(len, expected)]
+
+
+@pytest.mark.parametrize("size", [16, 300, 1000])
+def test_sums_of_rows_agree_with_numpy(size):
+    rng = np.random.default_rng(size)
+    matrix, out, rows = aligned(50, size), aligned(3, size), rng.integers(0, 50, 20).astype(np.int32)
+    matrix[:], weights, P = rng.normal(size=matrix.shape), rng.random(50).astype(np.float32), matrix.shape[1]
+    sum_rows(out, 1, matrix, rows, 3, 17, weights, 0.5, False, 0, P)
+    expected = 0.5 * (weights[rows[3:17], None] * matrix[rows[3:17]]).sum(0)
+    np.testing.assert_allclose(out, [0 * expected, expected, 0 * expected], atol=1e-5)
+    sum_rows(out, 1, matrix, rows, 5, 6, None, 2.0, True, P - 16, P)
+    expected[P - 16 :] += 2 * matrix[rows[5], P - 16 :]
+    np.testing.assert_allclose(out[1], expected, atol=1e-5)
 
 
 def trained(frozen=(), lr=0.05, **options):
@@ -70,7 +91,7 @@ def trained(frozen=(), lr=0.05, **options):
     for to, array in zip(space.text, text):
         to[:n] = array
     space.train(run, totals, n, lr, np.uint64(5))
-    return model, before, space, totals
+    return model, before, space, totals, run
 
 
 @pytest.mark.parametrize("exact", [False, True], ids=["shared", "exact"])
@@ -79,63 +100,79 @@ def trained(frozen=(), lr=0.05, **options):
 def test_a_piece_agrees_with_reference(cbow, tying, exact):
     options = dict(TYINGS[tying], exact=exact, shared_negatives=None if exact else (2, 4, 8), precision="float32")
     options |= dict(architecture="skipgram") if cbow is None else cbow
-    model, before, space, totals = trained(**options)
-    c, ngrams, words = model.config, model.ngrams, space.common.words[0]
-    # Local vectors, and those of the whole vocabulary, by definition.
-    table = [ngrams.rows[a:b] for a, b in itertools.pairwise(ngrams.starts)]
-    known = max(space.drawn.max(), space.inner.text.tokens[: sum(map(len, LISTS))].max()) + 1
-    words = words[:known]
-    emb_in = np.array([before["emb_in"][table[w]].mean(0) for w in words])
+    model, before, space, totals, run = trained(**options)
+    c, ngrams, words = model.config, model.ngrams, np.arange(V)
+    text, noise, direct = sentences(*LISTS), run.noise, not (exact or model.tied)
+    occurs = np.bincount(text[0], minlength=V)
+    used = occurs[words] > 0
+    if not direct:  # the local words of the piece, and their noise
+        local = space.inner.text.tokens[: len(text[0])]
+        drawn = space.drawn[: space.common.draws(len(local))]
+        words = space.common.words[0, : max(*local, *drawn) + 1]
+        assert (words[local] == text[0]).all()
+        used = np.arange(len(words)) <= local.max()
+        occurs = np.bincount(local, minlength=len(words))
+        if model.tied:
+            occurs, used = occurs + np.bincount(drawn, minlength=len(words)), used | True
+        text, noise = (local, *text[1:]), space.noise[: len(words)]
+    # Their vectors by definition, from fastText's full matrix.
+    table = [rows_of(WORDS[w], WORDS, 2, 3, BUCKETS) for w in words]
+    full = before["emb_in"][np.maximum(ngrams.table, 0)]
+    emb_in = np.array([full[rows].mean(0) for rows in table])
     emb_out = emb_in if model.tied else before["emb_out"][words]
     start_in, start_out, proj = emb_in.copy(), emb_out.copy(), before.get("proj", np.zeros((0, 0))).copy()
-    text = [array.tolist() for array in sentences(*[[words.tolist().index(w) for w in line] for line in LISTS])]
-    sizes = np.array([len(table[w]) for w in words]) if c.cbow and not c.cbow_sum else None
-    seed, noise = reference.mix(5), space.noise[:known].tolist()
-    common = dict(lr=0.05, lr_proj=0.05 * c.lr_linear, seed=seed, sizes=sizes)
+    sizes = np.array([*map(len, table)]) if c.cbow and not c.cbow_sum else None
+    common = dict(lr=0.05, lr_proj=0.05 * c.lr_linear, seed=reference.mix(5), sizes=sizes)
+    lists = [array.tolist() for array in text]
     if exact:
         batch = BATCH if tying == "linear" else 1
-        nats, predictions = reference.word2vec(emb_in, emb_out, proj, text, noise, None, 0, c, batch, **common)
+        nats, predictions = reference.word2vec(
+            emb_in, emb_out, proj, lists, noise.tolist(), None, 0, c, batch, **common
+        )
     else:
-        nats, predictions = reference.word2vec_tiles(emb_in, emb_out, proj, text, noise, c, layout(c), **common)
+        nats, predictions = reference.word2vec_tiles(
+            emb_in, emb_out, proj, lists, noise.tolist(), c, layout(c), **common
+        )
     assert totals[0] == pytest.approx(np.sum(nats), rel=1e-5) and totals[1] == predictions > 100
     # Each row gets the changes of all its words, at most those of as many occurrences, or their mean.
     limit = pieces.SATURATION[c.cbow, model.tied] / 0.05
-    occurs = np.bincount(np.concatenate(text[:1]), minlength=known)
-    occurs = occurs + np.bincount(space.drawn[: space.common.draws(len(text[0]))], minlength=known) * model.tied
     expected = dict(before, proj=proj) if len(proj) else dict(before)
-    for name, change in {"emb_in": emb_in - start_in, "emb_out": emb_out - start_out}.items():
-        if name == "emb_in" or not model.tied:
-            rows = [table[w] if name == "emb_in" else [w] for w in words]
-            used = words if model.tied or name == "emb_out" else words[: len({*itertools.chain(*LISTS)})]
-            users, hits, total = (
-                np.repeat(range(len(used)), [*map(len, rows[: len(used)])]),
-                *np.zeros((2, len(before[name]))),
-            )
-            every = np.concatenate(rows[: len(used)])
-            np.add.at(hits, every, 1)
-            np.add.at(total, every, occurs[users])
-            part = np.maximum(np.minimum(limit / np.maximum(total, 1e-9), 1), 1 / np.maximum(hits, 1))
-            expected[name] = before[name].copy()
-            np.add.at(expected[name], every, part[every, None] * change[users])
-    assert hits.max() == 1 or model.tied
+
+    def spread(matrix, change, rows):
+        every, users = np.concatenate(rows).astype(int), np.repeat(range(len(rows)), [*map(len, rows)])
+        hits, total = np.zeros((2, len(matrix)))
+        np.add.at(hits, every, 1)
+        np.add.at(total, every, occurs[users])
+        part = np.maximum(np.minimum(limit / np.maximum(total, 1e-9), 1), 1 / np.maximum(hits, 1))
+        np.add.at(matrix, every, part[every, None] * change[users])
+
+    spread(full, emb_in - start_in, [rows if here else [] for rows, here in zip(table, used)])
+    here = ngrams.table >= 0
+    expected["emb_in"] = before["emb_in"].copy()
+    expected["emb_in"][ngrams.table[here]] = full[here]
+    np.testing.assert_allclose(expected["emb_in"][ngrams.table[here]], full[here])  # equal where they share a row
+    if direct:
+        expected["emb_out"] = emb_out
+    elif not model.tied:
+        expected["emb_out"] = before["emb_out"].copy()
+        spread(expected["emb_out"], emb_out - start_out, [[w] for w in words])
     for name, array in model.arrays.items():
         np.testing.assert_allclose(array, expected[name], rtol=1e-4, atol=3e-5, err_msg=name)
         assert np.abs(array - before[name]).max() > 1e-5, name
 
 
 def test_changes_of_a_row_of_many_words_are_bounded():
-    rows, most, n = np.zeros(40, np.int32), 20, 40
-    starts, matrix, place = np.arange(41), np.zeros((2, 16), np.float32), np.full(2, -1, np.int32)
-    words, sizes = np.arange(n, dtype=np.int32).reshape(2, most), np.array([20, 20])
-    lists = (*(np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32)),)
-    occurs, X, none = np.full((2, most), 3, np.float32), np.ones((n, 16), np.float32), np.zeros(0, np.uint8)
-    assert composed.invert(*lists, place, starts, rows, words, sizes, occurs) == 1 and (place == -1).all()
+    n, place, rows = 40, np.full(2, -1, np.int32), np.zeros(40, np.int32)
+    distinct, ends, users, totals = (np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32))
+    occurs, matrix, none = np.full(n, 3, np.float32), np.zeros((2, 48), np.float32), np.zeros(0, np.uint8)
+    owners = np.arange(n, dtype=np.int32)
+    assert composed.invert(distinct, ends, users, totals, place, rows, owners, occurs) == 1 and (place == -1).all()
     # 40 changes of 120 occurrences: the sum of a tenth, the mean, of all; with as many on another thread, half as much.
     for limit, racing, expected in (12.0, 1, 4), (0.1, 1, 1), (200.0, 1, 40), (12.0, 2, 2), (0.1, 2, 0.5):
         matrix[:] = 0
-        lists_of_one = lists[0][:1], *lists[1:]
-        composed.spread(matrix, none, X, np.zeros_like(X), words, sizes, *lists_of_one, 4, 12, limit, racing)
-        assert matrix[0, 4:12] == pytest.approx(expected) and np.count_nonzero(matrix) == 8
+        changes = np.ones((n, 48), np.float32)
+        composed.spread(matrix, none, changes, distinct[:1], ends, users, totals, 16, 32, limit, racing)
+        assert matrix[0, 16:32] == pytest.approx(expected) and np.count_nonzero(matrix) == 16
 
 
 def test_frozen_rows_do_not_change_and_others_do():
@@ -147,7 +184,7 @@ def test_frozen_rows_do_not_change_and_others_do():
 
 
 def test_scoring_changes_nothing():
-    model, before, _, totals = trained(lr=0.0, exact=True)
+    model, before, _, totals, _ = trained(lr=0.0, exact=True)
     assert totals[0] > 0 and all((array == before[name].astype("f4")).all() for name, array in model.arrays.items())
 
 
@@ -220,7 +257,7 @@ def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):
         model = tt.Word2Vec(**how).fit(new, init_from=tmp_path / name, grow=True, freeze="old")
         assert {"Schifffahrt", "jumper"} <= {*model.model.vocab.words}
         known = first.model.vocab.words
-        np.testing.assert_array_equal(model.word_vectors("in")[known], first.word_vectors("in")[known])
+        np.testing.assert_allclose(model.word_vectors("in")[known], first.word_vectors("in")[known], rtol=1e-5)
         results.append(model.word_vectors("in")["Schifffahrt"])
     np.testing.assert_array_equal(*results)
     first.word_vectors("in").write(tmp_path / "m.txt")

@@ -10,11 +10,13 @@ which does both for each occurrence of w. Within a piece, words thus see the cha
 other words only at its end. A few updates from the same starting point add up; many would all make the same step. So
 the sum of the changes of a row is scaled to that of `limit` occurrences of its words, or at least to their mean.
 
-A matrix with a row per word is the case n_w = 1.
+A matrix with a row per word is the case n_w = 1. Rows of n-grams that the same words have get the same changes, and are
+stored as one row that counts as several.
 """
 
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
+from tiedtools.kernels.base.sums import sum_rows
 from tiedtools.kernels.word2vec.sampling import alias
 
 AHEAD = 6  # prefetch distance in rows
@@ -55,98 +57,86 @@ def local_noise(table, drawn, share, small, large):
 
 
 @jit
-def invert(distinct, ends, users, totals, place, starts, rows, words, sizes, occurs):
-    """List the distinct rows of the words of several pieces, and the words that have each; returns how many rows.
+def list_rows(entries, owners, starts, rows, words, first):
+    """List the rows of words one after another, and the words that have them; returns how many.
+
+    entries  int32, out;  starts, rows  the rows of each word: rows[starts[w] : starts[w + 1]]
+    owners   int32, out: number of the word of each entry, from `first`
+    """
+    n = 0
+    for k in range(words.size):
+        for j in range(starts[words[k]], starts[words[k] + 1]):
+            entries[n], owners[n] = rows[j], first + k
+            n += 1
+    return n
+
+
+@jit
+def invert(distinct, ends, users, totals, place, entries, owners, occurs):
+    """List the distinct rows among those listed by `list_rows`, and the words that have each; returns how many.
 
     distinct  int32, out: the rows        users  int32, out: words of row i, users[ends[i - 1] : ends[i]]
     ends      int64, out;  totals  float32, out: occurrences of the words of row i
     place     int32 [rows of the matrix], all -1 before and after: workspace
-    words     int32 [pieces, most];  sizes  int64 [pieces]: number of words of each piece. Users are numbered
-              piece * most + index
-    occurs    float32 [pieces, most]: occurrences of each word
+    occurs    float32: occurrences of each word
     """
     n = 0
-    for p in range(sizes.size):
-        for k in range(sizes[p]):
-            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
-                if place[rows[j]] < 0:
-                    place[rows[j]], distinct[n], ends[n], totals[n] = n, rows[j], 0, 0
-                    n += 1
-                ends[place[rows[j]]] += 1
-                totals[place[rows[j]]] += occurs[p, k]
+    for j in range(entries.size):
+        i = place[entries[j]]
+        if i < 0:
+            i = place[entries[j]] = n
+            distinct[n], ends[n], totals[n] = entries[j], 0, 0
+            n += 1
+        ends[i] += 1
+        totals[i] += occurs[owners[j]]
     total = 0
     for i in range(n):
         count = ends[i]
         ends[i] = total
         total += count
-    for p in range(sizes.size):
-        for k in range(sizes[p]):
-            for j in range(starts[words[p, k]], starts[words[p, k] + 1]):
-                i = place[rows[j]]
-                users[ends[i]] = p * words.shape[1] + k
-                ends[i] += 1
+    for j in range(entries.size):
+        i = place[entries[j]]
+        users[ends[i]] = owners[j]
+        ends[i] += 1
     for i in range(n):
         place[distinct[i]] = -1
     return n
 
 
-@jit(relaxed=True)
-def compose(X, before, matrix, distinct, ends, users, counts):
+@jit
+def compose(X, before, matrix, entries, sizes, lengths, counts):
     """X[k] = before[k] = mean of the rows of word k of a piece.
 
-    X, before              [most, P]
-    distinct, ends, users  rows and their words, as listed by `invert`
-    counts                 float32 [words]: number of rows of word k
+    X, before  [most, P]
+    entries    int32: the rows of all words, one after another
+    sizes      float32 [rows]: how many rows each row of `matrix` stands for
+    lengths    int64 [words]: number of entries of word k
+    counts     float32 [words]: number of rows of word k
     """
+    first = 0
     for k in range(counts.size):
-        x = X[k]
+        stop = first + lengths[k]
+        for j in range(first, stop):
+            prefetch(matrix, entries[min(j + AHEAD, entries.size - 1)])
+        sum_rows(X, k, matrix, entries, first, stop, sizes, 1 / counts[k], False, 0, X.shape[1])
+        x, copy = X[k], before[k]
         for d in range(x.size):
-            x[d] = 0
-    at = 0
-    for i in range(distinct.size):
-        prefetch(matrix, distinct[min(i + AHEAD, distinct.size - 1)])
-        row = matrix[distinct[i]]
-        while at < ends[i]:
-            x = X[users[at]]
-            for d in range(x.size):
-                x[d] += row[d]
-            at += 1
-    for k in range(counts.size):
-        x, copy, share = X[k], before[k], X.dtype.type(1 / counts[k])
-        for d in range(x.size):
-            x[d] *= share
             copy[d] = x[d]
+        first = stop
 
 
-@jit(relaxed=True)
-def spread(matrix, frozen, X, before, words, sizes, distinct, ends, users, totals, low, high, limit, racing):
+@jit
+def spread(matrix, frozen, changes, distinct, ends, users, totals, low, high, limit, racing):
     """Add the change of each word's vector to its rows of `matrix`, unless frozen, in columns `low` to `high`.
 
-    before  vectors before training; overwritten by their changes
-    limit   number of occurrences whose changes are added in full, over all pieces trained at once
-    racing  number of other calls, and this one, for pieces trained at once. Other arguments as in `invert`
+    changes  [words, P];  distinct, ends, users, totals  rows and their words, as listed by `invert`
+    limit    number of occurrences whose changes are added in full, over all pieces trained at once
+    racing   number of other calls, and this one, for pieces trained at once
     """
-    for p in range(sizes.size):
-        for k in range(sizes[p]):
-            x, change = X[p * words.shape[1] + k, low:high], before[p * words.shape[1] + k, low:high]
-            for d in range(x.size):
-                change[d] = x[d] - change[d]
-    at = 0
+    first = 0
     for i in range(distinct.size):
         prefetch(matrix, distinct[min(i + AHEAD, distinct.size - 1)])
-        if frozen.size and frozen[distinct[i]]:
-            at = ends[i]
-        whole = max(racing * totals[i], limit)
-        part = X.dtype.type(max(limit / whole, 1.0 / (racing * max(ends[i] - at, 1))))
-        row = matrix[distinct[i], low:high]
-        while at + 4 <= ends[i]:
-            a, b = before[users[at], low:high], before[users[at + 1], low:high]
-            c, e = before[users[at + 2], low:high], before[users[at + 3], low:high]
-            for d in range(row.size):
-                row[d] += part * ((a[d] + b[d]) + (c[d] + e[d]))
-            at += 4
-        while at < ends[i]:
-            a = before[users[at], low:high]
-            for d in range(row.size):
-                row[d] += part * a[d]
-            at += 1
+        if not (frozen.size and frozen[distinct[i]]):
+            part = max(limit / max(racing * totals[i], limit), 1 / (racing * (ends[i] - first)))
+            sum_rows(matrix, distinct[i], changes, users, first, ends[i], None, part, True, low, high)
+        first = ends[i]

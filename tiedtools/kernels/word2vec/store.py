@@ -18,6 +18,13 @@ AHEAD = 8  # prefetch distance in rows
 
 
 @jit
+def look_up(rows, numbers, words):
+    """rows[k] = row of words[k]: its number, or 0 if that is -1; without numbers, the word."""
+    for k in range(words.size):
+        rows[k] = words[k] if numbers is None else max(numbers[words[k]], 0)
+
+
+@jit
 def gather(out, matrix, changes, words, thread):
     """out[k] = row words[k] as seen by `thread`: with its pending changes."""
     for k in range(words.size):

@@ -30,7 +30,7 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import product
 from tiedtools.kernels.base.scalar import exp32, log1p32, mix
 from tiedtools.kernels.base.tiles import ROWS, combine, combine_transposed, dots, flat
-from tiedtools.kernels.word2vec.store import forget, gather, merge, merge_proj, scatter
+from tiedtools.kernels.word2vec.store import forget, gather, look_up, merge, merge_proj, scatter
 from tiedtools.kernels.word2vec.w2v import DIVERGED, NAN, RUN, negate
 from tiedtools.kernels.word2vec.windows import draw, exclude, level, windows
 
@@ -52,6 +52,7 @@ def train(
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
+    follow_in, rows_in = s.follow_in, s.rows_in
     band, band_t, full, origin = s.band, s.band_t, s.band[:0], (0, 0)
     # Operands of products: the arrays themselves, or in bfloat16 their packed copies.
     p = s.pairs
@@ -93,20 +94,22 @@ def train(
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
+            look_up(follow_in, stores.numbers, follow)
+            look_up(rows_in, stores.numbers, neighbors if targets is not None else centers)
             gather(drawn, emb_out, changes_out, negatives, thread)
             pack_along(p.drawn, drawn)
             pack_down(p.drawn_down, drawn)
             if targets is not None:
-                gather(around, emb_in, changes_in, neighbors, thread)
+                gather(around, emb_in, changes_in, rows_in, thread)
                 gather(targets.rows, emb_out, changes_out, centers, thread)
                 pack_scores(p.near_cells, p.near_down, near, s.near_cells, run, width, 1)
                 pack_down(p.around_down, around)
-                combine(hidden, near_terms, around_down, strips, run, span, band, False, (emb_in, follow))
+                combine(hidden, near_terms, around_down, strips, run, span, band, False, (emb_in, follow_in))
             else:
                 gather(around, emb_out, changes_out, neighbors, thread)
                 pack_along(p.around, around)
                 pack_down(p.around_down, around)
-                gather(hidden, emb_in, changes_in, centers, thread)
+                gather(hidden, emb_in, changes_in, rows_in, thread)
             # u = h L, from a packed copy of L.
             negate(hidden, negated)
             if linear is not None:
@@ -131,7 +134,7 @@ def train(
                 nats += errors(targets.scores, targets.weights, step, shift)
                 center_gradients(grad, targets.d_rows, targets.scores, mapped, targets.rows)
             else:
-                dots(scores, u, around_rows, strips, run, span, band, (emb_in, follow))
+                dots(scores, u, around_rows, strips, run, span, band, (emb_in, follow_in))
                 nats += errors(s.scores_cells, s.near_cells, step, shift)
                 pack_scores(p.near_cells, p.near_down, scores, s.scores_cells, run, width, 1)
                 combine(grad, score_terms, around_down, strips, run, span, band, True, nothing)
@@ -164,10 +167,10 @@ def train(
                 pack_down(p.u_down, back)
                 combine_transposed(s.d_around, near_t, back_down, strips, run, span, band_t, False, nothing)
                 scatter(emb_out, changes_out, frozen_out, centers, targets.d_rows, thread)
-                scatter(emb_in, changes_in, frozen_in, neighbors, s.d_around, thread)
+                scatter(emb_in, changes_in, frozen_in, rows_in, s.d_around, thread)
             else:
                 scatter(emb_out, changes_out, frozen_out, neighbors, s.d_around, thread)
-                scatter(emb_in, changes_in, frozen_in, centers, back, thread)
+                scatter(emb_in, changes_in, frozen_in, rows_in, back, thread)
         if linear is not None:
             # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
             if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):

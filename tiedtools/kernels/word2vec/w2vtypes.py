@@ -64,6 +64,7 @@ class Stores(NamedTuple):
     emb_out: Any
     tied: bool
     sizes: Any = None  # as in Matrices
+    numbers: Any = None  # int32 [V]: row of emb_in of each word that occurs; None: the word is the row
 
 
 class Linear(NamedTuple):
@@ -136,7 +137,9 @@ class SharedSpace(NamedTuple):
     counts: Any  # [batch]
     centers: Any  # int32 [batch]
     follow: Any
+    follow_in: Any  # int32 [batch], rows of emb_in of `follow`
     neighbors: Any  # int32 [strips * span]
+    rows_in: Any  # int32, rows of emb_in of `centers` or, for CBOW, `neighbors`
     negatives: Any  # int32 [strips * each]
     upcoming: Any
     cursor: Any  # int64 [strips]

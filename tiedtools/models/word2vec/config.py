@@ -114,7 +114,7 @@ class Config(Checked):
     )
     min_n: int = setting(3, Range(1, 100))("With `subwords`, minimum length of n-grams of `<word>`, in characters.")
     max_n: int = setting(6, Range(0, 100))("With `subwords`, maximum length of n-grams; 0: no n-grams.")
-    buckets: int = setting(2_000_000, Range(0, 2**31 - 1))(
+    buckets: int = setting(2_000_000, Range(0, 2**30))(
         "With `subwords`, number of buckets that n-grams are hashed to; 0: no n-grams."
     )
     seed: int = setting(1, SEEDS)("Random seed.")

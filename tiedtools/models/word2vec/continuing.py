@@ -17,6 +17,7 @@ from tiedtools.vectors.ngrams import Ngrams
 from tiedtools.vectors.vectors import Vectors
 
 NEGATIVE_SAMPLING = 2  # fastText's number
+BLOCK = 4096  # rows copied at a time
 # Settings of a model that continued training keeps.
 KEPT = "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad".split()
 KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buckets"]
@@ -34,7 +35,8 @@ def read_source(path: str) -> Source:
         arrays, rows = dict(model.arrays), None
         if model.ngrams:
             every = arrays["emb_in"]
-            arrays["emb_in"], rows = every[: len(model.vocab)], lambda buckets: every[model.ngrams.find(buckets)]
+            V = len(model.vocab)
+            arrays["emb_in"], rows = every[:V], lambda buckets: every[model.ngrams.table[V + buckets]]
         return Source(path, model.vocab, arrays, {name: getattr(model.config, name) for name in KEPT}, rows)
     vectors = Vectors.read(path, skip_bad=None)
     if isinstance(vectors.matrix, FastText):
@@ -100,9 +102,7 @@ def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> N
         elif model.proj.size:
             model.proj[:] = array
     if model.ngrams:
-        buckets = Ngrams(source.vocab.words, *model.ngrams.settings).occurring
-        ngrams = model.ngrams.find(buckets)
-        model.emb_in[ngrams], known = source.rows(buckets), np.append(rows, ngrams)
+        known = copy_ngrams(model, source, rows)
     frozen = np.zeros(len(model.emb_in), np.uint8)
     frozen[known if continuation.freeze == "old" else slice(None)] = 1
     sides = {"in": "i", "out": "o", "old": "io", None: ""}[continuation.freeze]
@@ -111,3 +111,26 @@ def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> N
         frozen_out = frozen_out[: len(model.emb_out)]
     model.frozen = frozen_in, frozen_out
     model.continued = identity(source.path.rpartition(":")[0] or source.path, continuation)
+
+
+def copy_ngrams(model: Word2Vec, source: Source, words: np.ndarray) -> np.ndarray:
+    """Copy the rows of words, which have the rows `words` in a model, and n-grams of a Source; return all their rows.
+
+    Rows that share one in the model get their mean, so that the vectors of all words stay the same.
+    """
+    n, ngrams = len(words), model.ngrams
+    assert ngrams is not None  # called only for models with `subwords`
+    buckets = np.flatnonzero(Ngrams(source.vocab.words, *ngrams.settings).table[n:] >= 0)
+    rows = np.append(words, ngrams.table[ngrams.V + buckets])
+    order = np.argsort(rows, kind="stable")
+    targets, starts = np.unique(rows[order], return_index=True)
+    bounds = np.append(starts, len(order))
+    for k in range(0, len(targets), BLOCK):
+        first, *_, stop = bounds[k : k + BLOCK + 1]
+        some = order[first:stop]
+        values = np.empty((len(some), model.config.size))
+        values[some < n] = source.arrays["emb_in"][some[some < n]]
+        values[some >= n] = source.rows(buckets[some[some >= n] - n])
+        counts = np.diff(bounds[k : k + BLOCK + 1])
+        model.emb_in[targets[k : k + BLOCK]] = np.add.reduceat(values, starts[k : k + BLOCK] - first) / counts[:, None]
+    return targets

@@ -74,7 +74,7 @@ class Word2Vec(modelfile.Stored):
     KERNELS = 35
     frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
     continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
-    sizes = None  # see w2vtypes.Matrices
+    sizes = numbers = None  # see w2vtypes.Stores
 
     def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
@@ -93,8 +93,11 @@ class Word2Vec(modelfile.Stored):
 
     def draw(self) -> None:
         rng, reach = np.random.default_rng(self.config.seed), np.float32(2 * self.config.init_range)
-        for rows in np.split(self.emb_in, range(INIT_ROWS, len(self.emb_in), INIT_ROWS)):
+        for k in range(0, len(self.emb_in), INIT_ROWS):
+            rows = self.emb_in[k : k + INIT_ROWS]
             rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) * reach
+            if self.ngrams:  # the mean of several
+                rows /= np.sqrt(self.ngrams.sizes[k : k + INIT_ROWS, None], dtype=np.float32)
         if self.proj.size:
             self.proj[:] = self.initial_proj(rng)
 

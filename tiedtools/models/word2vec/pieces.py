@@ -1,7 +1,9 @@
-"""Workspaces of threads that train vectors composed from rows: each piece of text has matrices of its words' vectors.
+"""Workspaces of threads that train vectors composed from rows: each piece of text has a matrix of its words' vectors.
 
-See kernels/word2vec/composed.py. The local matrices are trained by the same kernels as those of a model with a vector
-per word, with local numbers of words, and negatives drawn from a sample of the vocabulary.
+See kernels/word2vec/composed.py. The local matrix is trained by the same kernels as that of a model with a vector per
+word. Threads of an untied model share its output matrix as usual. If the model is tied, draws separate negatives per
+target, or is deterministic, output vectors are local as well, and so are the numbers of words; negatives are then drawn
+from a sample of the vocabulary.
 """
 
 import math
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.kernels.base.arrays import aligned, lines
+from tiedtools.kernels.base.arrays import CACHE_LINE, aligned, lines
 from tiedtools.kernels.base.barrier import wait_for_all
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.word2vec import composed, store, windows
@@ -24,6 +26,7 @@ SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared an
 # changes add up. (Whether CBOW, whether tied): occurrences.
 SATURATION = {(True, False): 0.3, (True, True): 0.3, (False, False): 1.0, (False, True): 0.3}
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
+LINE = CACHE_LINE // 4  # columns of a cache line
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
 
 
@@ -31,76 +34,82 @@ class Side:
     """The local vectors of the words of each thread's piece, composed from the rows of a matrix.
 
     matrix        [rows, P];  frozen  uint8 [rows]: rows that are never changed; [0]: none
-    starts, rows  the rows of each word; see vectors.ngrams.Ngrams
+    starts, rows  the rows of each word, and `sizes`, how many each row stands for; see vectors.ngrams.Ngrams
     words         int32 [threads in lockstep, most]: the words of each thread's piece
     occurs        float32 [threads, most]: their occurrences
-    X, before     [threads * most, P]: their vectors after and before training
+    X, before     [threads * most, P]: their vectors; and those before training, then their changes
     """
 
-    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, words: Any, occurs: Any) -> None:
+    def __init__(self, matrix: Any, frozen: Any, starts: Any, rows: Any, sizes: Any, words: Any, occurs: Any) -> None:
         self.matrix, self.frozen, self.starts, self.rows = matrix, frozen, starts, rows
-        self.words, self.occurs = words, occurs
+        self.words, self.occurs, self.row_sizes = words, occurs, sizes.astype(np.float32)
         threads, most = words.shape
         self.X, self.before = aligned(threads * most, matrix.shape[1]), aligned(threads * most, matrix.shape[1])
         self.sizes = np.zeros(threads, np.int64)
-        self.counts = np.diff(starts).astype(np.float32)
-        longest = int(np.sort(self.counts)[-most:].sum(dtype=np.float64)) * threads
+        self.lengths = np.diff(starts)
+        self.counts = np.add.reduceat(self.row_sizes[rows], starts[:-1])
+        longest = int(np.sort(self.lengths)[-most:].sum()) * threads
         distinct = min(longest, len(matrix))
-        self.lists = [
-            (
-                lines(distinct, np.int32),
-                lines(distinct, np.int64),
-                lines(longest, np.int32),
-                lines(distinct, np.float32),
-            )
-            for _ in range(threads)
-        ]
-        self.place = [lines(len(matrix), np.int32) for _ in range(threads)]
-        for place in self.place:
+        entries, owners, users = (longest, np.int32), (longest, np.int32), (longest, np.int32)
+        shapes = entries, owners, (distinct, np.int32), (distinct, np.int64), users, (distinct, np.float32)
+        self.lists = [[lines(*shape) for shape in (*shapes, (len(matrix), np.int32))] for _ in range(threads)]
+        for *_, place in self.lists:
             place[:] = -1
         if frozen.size:  # which words have no other rows
             counts = np.add.reduceat(frozen[rows].astype(np.int64), starts[:-1])
-            self.immobile = (counts == np.diff(starts)).astype(np.uint8)
+            self.immobile = (counts == self.lengths).astype(np.uint8)
 
-    def listed(self, thread: int, pieces: slice, sizes: Any) -> tuple[Any, ...]:
-        """Return (distinct rows, ends, users, totals) of the pieces of some threads; see `invert`."""
-        distinct, *others = self.lists[thread]
-        words, occurs = self.words[pieces], self.occurs[pieces]
-        n = composed.invert(distinct, *others, self.place[thread], self.starts, self.rows, words, sizes, occurs)
-        return distinct[:n], *others
+    def listed(self, thread: int, pieces: range) -> tuple[Any, Any]:
+        """Return (entries, owners) of the words of the pieces of some threads; see `list_rows`."""
+        entries, owners, *_ = self.lists[thread]
+        n, most = 0, self.words.shape[1]
+        for t in pieces:
+            words = self.words[t, : self.sizes[t]]
+            n += composed.list_rows(entries[n:], owners[n:], self.starts, self.rows, words, t * most)
+        return entries[:n], owners[:n]
 
     def compose(self, thread: int, size: int) -> None:
         """Compose the vectors of the first `size` words of the thread's piece."""
-        piece, most = slice(thread, thread + 1), self.words.shape[1]
         self.sizes[thread] = size
-        *lists, _ = self.listed(thread, piece, self.sizes[piece])
+        most, words = self.words.shape[1], self.words[thread, :size]
+        entries, _ = self.listed(thread, range(thread, thread + 1))
         X, before = self.X[thread * most :], self.before[thread * most :]
-        composed.compose(X, before, self.matrix, *lists, self.counts[self.words[thread, :size]])
+        composed.compose(X, before, self.matrix, entries, self.row_sizes, self.lengths[words], self.counts[words])
+
+    def change(self, thread: int) -> None:
+        """Compute the changes of the words of the thread's piece, in the place of their vectors before training."""
+        piece = slice(first := thread * self.words.shape[1], first + self.sizes[thread])
+        np.subtract(self.X[piece], self.before[piece], out=self.before[piece])
 
     def spread(self, thread: int, stopped: bool, limit: float, racing: int) -> None:
-        """Add the changes of all threads' words to this thread's columns of the matrix; see composed.spread."""
-        threads, P = len(self.sizes), self.matrix.shape[1]
-        sizes = self.sizes * (not stopped)
-        lists = self.listed(thread, slice(None), sizes)
-        columns = thread * P // threads, (thread + 1) * P // threads
-        changed = self.X, self.before, self.words, sizes, *lists
-        composed.spread(self.matrix, self.frozen, *changed, *columns, limit, racing)
+        """Add the changes of all threads' words to this thread's columns of the matrix, unless training is stopped."""
+        threads = len(self.sizes)
+        entries, owners = self.listed(thread, range(threads * (not stopped)))
+        _, _, distinct, *others, place = self.lists[thread]
+        n = composed.invert(distinct, *others, place, entries, owners, self.occurs.reshape(-1))
+        low, high = (t * self.matrix.shape[1] // LINE // threads * LINE for t in (thread, thread + 1))
+        composed.spread(self.matrix, self.frozen, self.before, distinct[:n], *others, low, high, limit, racing)
 
 
 class Common:
-    """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters."""
+    """Data that threads in lockstep share; otherwise each thread has one Common, and threads share the parameters.
+
+    sides   the Sides of local vectors: of inputs, and of outputs unless the model is tied or `direct`
+    direct  whether threads train the output matrix itself, with the words' own numbers
+    """
 
     def __init__(self, model: Any, longest: int, own: bool, threads: int) -> None:
         c, ngrams, V = model.config, model.ngrams, len(model.vocab)
+        self.direct = not (own or threads > 1 or model.tied)
         each = SAMPLED if not own else c.negative * (1 if c.cbow else c.window + 1)
         self.draws = lambda n: min(int(n * each) + 1, LARGEST)
-        self.most = longest + self.draws(longest)
+        self.most = longest + (0 if self.direct else self.draws(longest))
         self.words, self.occurs = (lines((threads, self.most), kind) for kind in (np.int32, np.float32))
         (emb_in, emb_out, self.proj), frozen = model.padded, model.frozen
-        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, self.words, self.occurs)]
-        if not model.tied:
-            every = np.arange(V + 1)
-            self.sides.append(Side(emb_out, frozen[1], every, every[:-1].astype(np.int32), self.words, self.occurs))
+        self.sides = [Side(emb_in, frozen[0], ngrams.starts, ngrams.rows, ngrams.sizes, self.words, self.occurs)]
+        if not (model.tied or self.direct):
+            every, own = np.arange(V + 1), np.arange(V, dtype=np.int32)
+            self.sides.append(Side(emb_out, frozen[1], every, own, np.ones(V), self.words, self.occurs))
         self.gate, self.threads = lines(16, np.int64), threads
         self.local = self.proj[None]
         if threads > 1:
@@ -119,41 +128,44 @@ class Pieces(Workspace):
         self.common, self.thread, self.tied, c = common, thread, model.tied, model.config
         lockstep, most = common.threads > 1, common.most
         X = [side.X[thread * most : (thread + 1) * most] for side in common.sides]
+        self.frozen = [np.zeros(most if side.frozen.size else 0, np.uint8) for side in common.sides]
+        self.numbers = lines(len(model.vocab), np.int32)
+        self.numbers[:] = -1
         # The number of rows weighs a word in CBOW's mean over the rows of all context words.
         self.sizes = np.ones(most, np.float32) if c.cbow and not c.cbow_sum else None
-        self.frozen = [np.zeros(most if side.frozen.size else 0, np.uint8) for side in common.sides]
         self.local = SimpleNamespace(
-            config=c, vocab=model.vocab, tied=model.tied, padded=(X[0], X[-1], common.local[thread]),
+            config=c, vocab=model.vocab, tied=model.tied, padded=(X[0], X[-1], common.local[thread]), numbers=None,
             frozen=(self.frozen[0], self.frozen[-1]), first_node=0, sizes=self.sizes,
         )  # fmt: skip
+        if common.direct:
+            self.local.padded, self.local.numbers = (X[0], *model.padded[1:]), self.numbers
+            self.local.frozen = self.frozen[0], model.frozen[1]
+            self.local.sizes = None if self.sizes is None else common.sides[0].counts
         self.inner: Any = OwnNegatives(c, longest, 0) if own else None
         if not own:
             top = noise_probabilities(model.vocab.counts, c.ns_exponent).max()
             inner = workspaces.Common(self.local, workspaces.layout(c, top), 1)
             inner.racing = 1 if lockstep else c.threads
             self.inner = SharedNegatives(c, longest, inner, 0)
-        self.numbers = lines(len(model.vocab), np.int32)
-        self.numbers[:] = -1
+        self.inner.text = self.text
         self.noise, self.drawn = lines((most, 2), np.uint32), lines(most, np.int32)
         self.scratch = lines(most, np.float64), lines(most, np.int64), lines(most, np.int64)
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         common, thread = self.common, self.thread
-        for inner, outer in zip(self.inner.text, self.text):
-            inner[: n + 1] = outer[: n + 1]
-        words, tokens = common.words[thread], self.inner.text.tokens[:n]
-        drawn = self.drawn[: common.draws(n)]
-        windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
-        inputs = composed.number(words, 0, self.numbers, tokens)
-        known = composed.number(words, inputs, self.numbers, drawn)
-        composed.forget(self.numbers, words[:known])
-        noise = self.noise[:known]
-        common.occurs[thread, :known] = np.bincount(tokens, minlength=known)
-        if self.tied:
-            common.occurs[thread, :known] += np.bincount(drawn)
-        composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
-        if self.sizes is not None:
-            self.sizes[:known] = common.sides[0].counts[words[:known]]
+        words, tokens, noise = common.words[thread], self.text.tokens[:n], run.noise
+        drawn = self.drawn[: 0 if common.direct else common.draws(n)]
+        tokens = tokens.copy() if common.direct else tokens  # which become local numbers
+        known = inputs = composed.number(words, 0, self.numbers, tokens)
+        if not common.direct:
+            windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
+            known = composed.number(words, inputs, self.numbers, drawn)
+            noise = self.noise[:known]
+            composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
+            if self.sizes is not None:
+                self.sizes[:known] = common.sides[0].counts[words[:known]]
+        occurring = np.append(tokens, drawn) if self.tied else tokens
+        common.occurs[thread, :known] = np.bincount(occurring, minlength=known)
         for k, side in enumerate(common.sides):
             side.compose(thread, known if self.tied or k else inputs)
             if side.frozen.size:
@@ -162,9 +174,12 @@ class Pieces(Workspace):
             common.local[thread] = common.proj
         local = SimpleNamespace(model=self.local, noise=noise, tree=run.tree, stop=run.stop)
         self.inner.train(local, totals, n, lr, seed)
+        composed.forget(self.numbers, words[:known])
         if not lr:
             return
         stopped, gate = run.stop[0] != 0, common.gate
+        for side in common.sides:
+            side.change(thread)
         if stopped:
             gate = np.zeros_like(gate)  # other threads may never arrive
         if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:

@@ -28,7 +28,7 @@ PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
 # Words between exchanges, see `Interval`; the longest were chosen by correlations on 8 ranks (docs/mpi.md).
-SHORTEST, LONGEST_CBOW, LONGEST_SKIPGRAM = 1_200_000, 350_000, 220_000
+SHORTEST, LONGEST, LONGEST_UNSTABLE = 1_200_000, 350_000, 171_000
 RANKS = 8  # number of ranks on which SATURATION was chosen
 LOST = 0.05, 0.1  # shares of the time: an interval is shortened below the first, and lengthened above the second
 CHANGE = 1.02  # factor by which an interval changes
@@ -41,23 +41,23 @@ class Interval:
     The interval starts at its shortest. With more ranks, each trains from older parameters; in a longer run, their age
     matters less.
 
-    ranks  number of ranks
-    total  words of the run in all epochs
-    cbow   whether CBOW, not skip-gram
-    fixed  interval in words; None: adapt it
+    ranks   number of ranks
+    total   words of the run in all epochs
+    stable  whether weaker averaging does not make updates overshoot: CBOW, and fixed signs
+    fixed   interval in words; None: adapt it
     """
 
-    def __init__(self, ranks: int, total: float, cbow: bool, fixed: float | None = None) -> None:
-        scale, self.cbow = math.sqrt(max(1, total / 75e6)), cbow
+    def __init__(self, ranks: int, total: float, stable: bool, fixed: float | None = None) -> None:
+        scale, self.stable = math.sqrt(max(1, total / 75e6)), stable
         self.shortest = self.words = fixed or SHORTEST / max(1, ranks - 1) * scale
-        self.longest = fixed or max(self.shortest, (LONGEST_CBOW if cbow else LONGEST_SKIPGRAM) * scale)
+        self.longest = fixed or max(self.shortest, (LONGEST if stable else LONGEST_UNSTABLE) * scale)
         self.tuned = max(SHORTEST / max(1, min(ranks, RANKS) - 1) * scale, 1)
         self.share = 0.0
 
     @property
     def stretch(self) -> float:
-        """Factor of the saturation in longer intervals: CBOW then needs weaker averaging, skip-gram would overshoot."""
-        return max(1.0, self.words / self.tuned) if self.cbow else 1.0
+        """Factor of the saturation: intervals longer than those with which it was chosen need weaker averaging."""
+        return max(1.0, self.words / self.tuned) if self.stable else 1.0
 
     def adapt(self, lost: float) -> None:
         """Change the interval after an exchange that took a share `lost` of the time."""
@@ -106,7 +106,8 @@ class RanksRun(Run):
         if resume:
             self.resume_from(*ranks.broadcast(self.loaded))
             self.loaded = None
-        self.interval = Interval(ranks.size, self.words * config.epochs, config.cbow, words)
+        stable = config.cbow or config.tying == "signs"
+        self.interval = Interval(ranks.size, self.words * config.epochs, stable, words)
         self.piece = 1 / min(ranks.exchange(len(self.cuts) - 1))
         self.exchanged = min(self.positions)  # fraction of the epoch up to the last exchange
         delay = float(os.environ.get(DELAY, 0))

@@ -136,7 +136,7 @@ class Common:
         else:
             store_in = store(emb_in, threads, uses[0] * self.round, frozen_in)
             store_out = store(emb_out, threads, uses[1] * self.round, frozen_out)
-        self.stores = Stores(store_in, store_out, model.tied, model.sizes)
+        self.stores = Stores(store_in, store_out, model.tied, model.sizes, model.numbers)
         self.linear = None
         if proj.size:
             local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]
@@ -196,7 +196,8 @@ class SharedNegatives(Workspace):
         if config.cbow:
             self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
         sizes = (batch, negatives), (batch, negatives), batch
-        words = batch, batch, strips * span, strips * negatives, strips * negatives
+        rows_in = strips * span if config.cbow else batch
+        words = batch, batch, batch, strips * span, rows_in, strips * negatives, strips * negatives
         self.linear = None
         half = config.precision == "bfloat16"
         if common.linear:
