@@ -17,7 +17,7 @@ from fuzzmutations import PACK, npy
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, rnnlmtest, similarity
-from tiedtools.evaluation.logs import read_log
+from tiedtools.evaluation.pictures import read_log
 from tiedtools.files import modelfile
 from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.lm.config import LstmConfig

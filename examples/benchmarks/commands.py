@@ -9,9 +9,8 @@ import click
 from benchmarks.history import history
 from tiedtools.base import processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError
-from tiedtools.cli.options import Finite, choice, flag, json_option, option, together
+from tiedtools.cli.options import Finite, choice, flag, json_option, option, spelled, together
 from tiedtools.cli.report import show_messages
-from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import split_compression
 
 

@@ -258,9 +258,8 @@ def test_wrong_arguments_of_evaluations(tmp_path, vectors):
     (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
     similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
     assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
-    assert_refused(
-        functools.partial(tt.evaluate_analogies, vectors, path), method=["sub"], case=["upper"], restrict=[-1]
-    )
+    analogies = functools.partial(tt.evaluate_analogies, vectors, path)
+    assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
     for wrong, problem in (
         (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
         (lambda: similarity(against=3), "found int"),

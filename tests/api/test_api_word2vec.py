@@ -101,9 +101,8 @@ def test_training_in_other_processes(model, method):
 
 def test_callbacks(tmp_path):
     epochs, moments = [], []
-    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(
-        SENTENCES, on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0
-    )
+    callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
+    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
     assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
     assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
     assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
@@ -225,9 +224,8 @@ def test_most_similar_by_definition(vectors):
 
 def test_a_vector_has_neighbors(vectors):
     assert vectors.most_similar(vectors["king"], topn=1)[0] == ("king", pytest.approx(1))
-    assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(
-        max(-vectors.similarity("king", word) for word in ROYALS[1:]), abs=1e-6
-    )
+    farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
+    assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
     assert vectors.most_similar() == [] and len(vectors.most_similar("king", topn=100, restrict=3)) == 2
 
 
@@ -301,10 +299,8 @@ def test_models_are_evaluated_by_their_vectors(tmp_path):
     write_sets(tmp_path)
     model = tt.Word2Vec(size=4, epochs=1, min_count=1, threads=1).fit([ROYALS] * 50)
     model.save(tmp_path / "m.npz")
-    by_model, by_file, by_vectors = (
-        tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
-        for source in (model, tmp_path / "m.npz", model.vectors)
-    )
+    evaluated = lambda source: tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
+    by_model, by_file, by_vectors = map(evaluated, (model, tmp_path / "m.npz", model.vectors))
     assert by_model == by_file == by_vectors
 
 

@@ -23,9 +23,13 @@ print(any(on for name, on in numpy_features.items() if name in ("AVX512_SKX", "A
 LIBRARIES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
 
 
-def probe(**settings):
+def python(code, **settings):
     environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
-    result = subprocess.run([sys.executable, "-c", PROBE], env=environment | settings, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", code], env=environment | settings, capture_output=True, text=True)
+
+
+def probe(**settings):
+    result = python(PROBE, **settings)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
 
@@ -48,17 +52,13 @@ assert dict(os.environ) == before
 import tiedtools.kernels.base.tiles
 assert dict(os.environ) == before, "too late"
 """
-    environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
-    subprocess.run([sys.executable, "-c", code], env=environment | {"TIEDTOOLS_CPU": ""}, check=True)
+    assert python(code, TIEDTOOLS_CPU="").returncode == 0
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 CPU")
 def test_choosing_a_cpu_after_numpy_is_imported_is_an_error():
-    environment = {name: value for name, value in os.environ.items() if name not in LIBRARIES}
-    code = "import numpy, tiedtools.kernels"
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, env=environment | {"TIEDTOOLS_CPU": "haswell"}, capture_output=True, text=True)
-    assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: already imported: numpy; call" in result.stderr
+    problem = python("import numpy, tiedtools.kernels", TIEDTOOLS_CPU="haswell").stderr
+    assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: already imported: numpy; call" in problem
 
 
 def test_without_compilation_each_command_says_so_in_one_line():
@@ -72,9 +72,8 @@ def test_without_compilation_each_command_says_so_in_one_line():
 
 def test_an_unknown_cpu_is_an_error(run, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_CPU", "pdp11")
-    assert run("vocab", "text").stderr == (
-        "tiedtools: TIEDTOOLS_CPU=pdp11: unknown; unset it, or set haswell for identical results on all x86-64 CPUs\n"
-    )
+    problem = "unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
+    assert run("vocab", "text").stderr == f"tiedtools: TIEDTOOLS_CPU=pdp11: {problem}\n"
 
 
 V1 = "33 32 0:30 {root} /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n"

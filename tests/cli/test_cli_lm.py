@@ -215,11 +215,8 @@ def test_generate(run, lm):
     assert set(result.stdout.split(" ")) - {"\n"} and "</s>" not in result.stdout
     words = {word for line in result.stdout.split("\n") for word in line.split(" ") if word}
     assert words <= set(WORDS)
-    assert (
-        run("generate", lm, "--lines", 5).stdout
-        == result.stdout
-        == run("generate", lm, "--lines", 7).stdout[: len(result.stdout)]
-    )
+    same, longer = (run("generate", lm, "--lines", n).stdout for n in (5, 7))
+    assert same == result.stdout == longer[: len(result.stdout)]
     assert run("generate", lm, "--lines", 5, "--seed", 2).stdout != result.stdout
     assert run("generate", lm).stdout.count("\n") == 10
     assert run("generate", lm, "--temperature", 3).stdout != run("generate", lm).stdout
@@ -320,9 +317,8 @@ def test_lines_without_words(run, lm, text, options):
     """Their line ends are predicted; a last line without a newline counts as a line."""
     result = run("ppl", lm, *options, input=text)
     assert result.exit_code == 0 and result.stderr == ""
-    assert re.fullmatch(
-        r"file -: 2 sentences, 0 words, 0 OOVs\n0 zeroprobs, logprob= -\S+ ppl= \d\S+ ppl1= undefined\n", result.stdout
-    )
+    form = r"file -: 2 sentences, 0 words, 0 OOVs\n0 zeroprobs, logprob= -\S+ ppl= \d\S+ ppl1= undefined\n"
+    assert re.fullmatch(form, result.stdout)
     found = json.loads(run("ppl", lm, *options, "--json", input=text).stdout)
     assert (found["sentences"], found["words"], found["ppl1"]) == (2, 0, None) and found["ppl"] > 1
     assert len(run("nbest", lm, input=text).stdout.splitlines()) == 2
@@ -358,9 +354,8 @@ def test_closed_output_pipe(lm, command):
 @pytest.mark.parametrize("command", ["ppl", "predict", "generate", "nbest"])
 def test_full_output_device(lm, command):
     with open("/dev/full", "wb") as full:
-        result = subprocess.run(
-            [*TIEDTOOLS, command, lm], input=TEXT.encode(), stdout=full, stderr=subprocess.PIPE, timeout=60
-        )
+        streams = dict(input=TEXT.encode(), stdout=full, stderr=subprocess.PIPE)
+        result = subprocess.run([*TIEDTOOLS, command, lm], **streams, timeout=60)
     told = b"standard output: cannot be written: No space left on device; free some space, or write elsewhere\n"
     assert (result.returncode, result.stderr) == (1, b"tiedtools: " + told)
 

@@ -176,9 +176,8 @@ def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
 def test_dropout_with_a_preset(run, corpus, made, options, rates):
     result = run("lstm", "--preset", "inan-small", "--epochs", 1, *options, corpus)
     assert result.exit_code == 0, result.stderr
-    assert {site: rate for site, rate in made[0].config.rates.items() if rate} == {
-        name.removeprefix("drop_"): rate for name, rate in rates.items()
-    }
+    expected = {name.removeprefix("drop_"): rate for name, rate in rates.items()}
+    assert {site: rate for site, rate in made[0].config.rates.items() if rate} == expected
     assert made[0].config.loss_scale == "sum"
 
 
@@ -186,9 +185,8 @@ def test_dropout_with_a_preset(run, corpus, made, options, rates):
 def test_presets_are_listed(run, args):
     result = run("lstm", *args)
     assert result.exit_code == 0 and result.stderr == ""
-    assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == [
-        name for name, (_, values) in PRESETS.items() if "cell" not in values
-    ]
+    names = [name for name, (_, values) in PRESETS.items() if "cell" not in values]
+    assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == names
     assert "--hidden 600 --size 400" in result.stdout
 
 

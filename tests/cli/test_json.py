@@ -289,7 +289,6 @@ def test_every_command_reports_a_full_standard_output(tmp_path, command):
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "tiedtools", *command.split()]
         result = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
-    told = (
-        "tiedtools: standard output: cannot be written: No space left on device; free some space, or write elsewhere\n"
-    )
+    problem = "cannot be written: No space left on device; free some space, or write elsewhere"
+    told = f"tiedtools: standard output: {problem}\n"
     assert (result.returncode, result.stderr) == (1, told)

@@ -10,10 +10,9 @@ from common import context_of, refused
 from tiedtools.api.language import LanguageModel
 from tiedtools.base.errors import Contradiction
 from tiedtools.cli import cli
-from tiedtools.cli.networks import idle_in_lm as idle
-from tiedtools.cli.options import explicit
+from tiedtools.cli.networks import idle
+from tiedtools.cli.options import explicit, spelled
 from tiedtools.cli.report import RnnlmReport
-from tiedtools.cli.spelling import spelled
 from tiedtools.cli.training import settings_of
 from tiedtools.evaluation import continuation, rnnlmtest
 from tiedtools.models.lm.config import LstmConfig
@@ -260,6 +259,5 @@ def test_errors_and_messages_are_spelled(run, tmp_path):
     (tmp_path / "text").write_text("a b\n")
     assert "lower --min-count or use another" in run("w2v", tmp_path / "text").stderr
     (tmp_path / "vocab").write_text("</s> 5\na 9\nb 3\n")
-    assert (
-        "--min-count 5 dropped 1 of 3 words" in run("w2v", "-read-vocab", tmp_path / "vocab", tmp_path / "text").stderr
-    )
+    result = run("w2v", "-read-vocab", tmp_path / "vocab", tmp_path / "text")
+    assert "--min-count 5 dropped 1 of 3 words" in result.stderr

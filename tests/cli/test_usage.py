@@ -10,7 +10,7 @@ import pytest
 from common import ROOT, context_of
 
 from tiedtools.base import aliases
-from tiedtools.cli import COMMANDS, cli, spelling
+from tiedtools.cli import COMMANDS, cli
 from tiedtools.cli.setup import VARIABLE
 
 MISTAKES = {
@@ -64,14 +64,14 @@ def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, me
 def test_spelling_exist():
     """Each suggested command line is one, with options of its command; no name has two meanings, or is a command's."""
     options = {name for _, command in commands() for option in command.params for name in option.opts}
-    for table in spelling.COMMANDS, aliases.OPTIONS:
+    for table in aliases.COMMANDS, aliases.OPTIONS:
         others = [name for names in table.values() for name in names.split()]
         assert len(set(others)) == len(others)
         for meant in table:
             words = [word for word in meant.split() if not meant.endswith(".")]
             assert all(word in options for word in words if word.startswith("--")), meant
             assert table is aliases.OPTIONS or not words or words[0] in COMMANDS, meant
-    assert not {*COMMANDS} & {name for names in spelling.COMMANDS.values() for name in names.split()}
+    assert not {*COMMANDS} & {name for names in aliases.COMMANDS.values() for name in names.split()}
 
 
 def test_help_lists_each_command_in_its_group(run):
@@ -210,10 +210,8 @@ def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     status, lines = warmup("w2v --tie-linear", "rnnlm -direct 1")
     assert status == 0 and any(line.startswith("w2v: compiling kernel ") for line in lines)
-    assert [line.rsplit(" after", 1)[0] for line in lines if "compiling" not in line] == [
-        "w2v --tie-linear: ready",
-        "rnnlm -direct 1: ready",
-    ]
+    done = [line.rsplit(" after", 1)[0] for line in lines if "compiling" not in line]
+    assert done == ["w2v --tie-linear: ready", "rnnlm -direct 1: ready"]
     before = set(tmp_path.rglob("*.nbc"))
     (tmp_path / "text").write_text("a b c\n" * 50)
     for line in ("w2v --tie-linear -cbow 0", "w2v --tie-linear", "rnnlm -direct 1 -max-iter 2"):
@@ -224,9 +222,7 @@ def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
 
 
 def test_errors():
-    assert warmup("lstm --nonsense") == (
-        1,
-        ["tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"],
-    )
+    message = "tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"
+    assert warmup("lstm --nonsense") == (1, [message])
     status, (line,) = warmup("nn")
     assert status == 2 and "'nn' is not one of the commands w2v, lm, lstm, rnnlm, nmt" in line

@@ -253,10 +253,8 @@ def test_table_and_json_agree(run, toy):
     assert [(result["file"], result["method"]) for result in answer["differences"]] == about[2:]
     for block, results in zip(rest.split("\n\n"), (answer["results"], answer["differences"])):
         expected = [{**line, "method": r["method"], "file": r["file"]} for r in results for line in r["sections"]]
-        assert rows(block) == [
-            {key: f"{value:.4f}" if isinstance(value, float) else str(value) for key, value in line.items()}
-            for line in expected
-        ]
+        as_cell = lambda value: f"{value:.4f}" if isinstance(value, float) else str(value)
+        assert rows(block) == [{key: as_cell(value) for key, value in line.items()} for line in expected]
     accuracies = [result["sections"][-1]["accuracy"] for result in answer["results"]]
     assert len(set(accuracies)) > 2
     # The second file's words are a subset of the first's, so all its questions are common.
@@ -274,9 +272,8 @@ def test_accuracy_is_nan_if_no_question_is_covered(run, toy):
 def test_vectors_from_standard_input(run, toy):
     expected = run("eval-analogy", toy[1], "--set", toy[0]).stdout
     found = run("eval-analogy", "-", "--set", toy[0], input=toy[1].read_bytes()).stdout
-    assert [row["correct"] for row in rows(found.split("\n", 1)[1])] == [
-        row["correct"] for row in rows(expected.split("\n", 1)[1])
-    ]
+    correct, wanted = ([row["correct"] for row in rows(text.split("\n", 1)[1])] for text in (found, expected))
+    assert correct == wanted
 
 
 def test_errors_are_one_line(run, toy, tmp_path):

@@ -37,10 +37,7 @@ def files(tmp_path):
     matrix, noise = normal(60, 8), normal(60, 8, seed=2)
     paths = tmp_path / "a.txt", tmp_path / "b.txt"
     words = [f"w{k}" for k in range(70)]
-    for path, vectors in zip(paths, (Vectors(words[:60], matrix), Vectors(words[20:70], (matrix + noise)[10:]))):
-        with open(path, "wb") as file:
-            vectors.write_stream(file, "text")
-    return paths
+    return write(paths[0], Vectors(words[:60], matrix)), write(paths[1], Vectors(words[20:], (matrix + noise)[10:]))
 
 
 # Words
@@ -220,21 +217,17 @@ def test_table_and_json_agree(run, files, tmp_path):
     assert answer["subspaces"] == subspace_distance(one.matrix, two.matrix)
     assert answer["neighbors"] == {"words": 40, "top": 3, **shared_neighbors(one, two, one.words, 3)}
     measures, differences = (block.splitlines() for block in table.stdout.split("\n\n"))
-    assert measures[0] == (
-        "# words=60 words_other=50 common=40 rank=8 rank_other=8 top=3 seed=1 interval=0.95"
-        " oov=skip case=fallback bootstrap=1000"
-    )
     policy = {"seed": 1, "interval": 0.95, "oov": "skip", "case": "fallback", "bootstrap": 1000}
+    settings = dict(words=60, words_other=50, common=40, rank=8, rank_other=8, top=3, **policy)
+    assert measures[0] == f"# {' '.join(f'{name}={value}' for name, value in settings.items())}"
     assert {key: answer[key] for key in policy} == policy and answer["set_paths"] == {str(words): str(words)}
-    cells = [line.split() for line in measures[1:]]
-    assert cells == [
-        ["measure", "value", "low", "high", "words"],
-        ["cosines_rho", f"{answer['cosines']['rho']:.4f}", "-", "-", "40"],
-        ["subspace_distance", f"{answer['subspaces']['distance']:.4f}", "-", "-", "40"],
-        ["subspace_random", f"{answer['subspaces']['random']:.4f}", "-", "-", "40"],
-        ["neighbors_shared", f"{answer['neighbors']['share']['value']:.4f}", "-", "-", "40"],
-        ["neighbors_jaccard", f"{answer['neighbors']['jaccard']['value']:.4f}", "-", "-", "40"],
-    ]
+    spaces, near = answer["subspaces"], answer["neighbors"]
+    values = {"cosines_rho": answer["cosines"]["rho"], "subspace_distance": spaces["distance"]}
+    values |= {"subspace_random": spaces["random"], "neighbors_shared": near["share"]["value"]}
+    values |= {"neighbors_jaccard": near["jaccard"]["value"]}
+    header, *cells = (line.split() for line in measures[1:])
+    assert header == ["measure", "value", "low", "high", "words"]
+    assert cells == [[name, f"{value:.4f}", "-", "-", "40"] for name, value in values.items()]
     expected = json.loads(run("eval-sim", a, b, "--set", words, "--json").stdout)["differences"]
     assert answer["differences"] == expected
     assert differences == run("eval-sim", a, b, "--set", words).stdout.split("\n\n")[1].splitlines()
@@ -245,17 +238,15 @@ def test_standard_input_and_the_same_file_twice(run, files):
     expected = run("compare", a, b).stdout
     assert run("compare", "-", b, input=a.read_bytes()).stdout == run("compare", a, "-", input=b.read_bytes()).stdout
     assert run("compare", "-", b, input=a.read_bytes()).stdout == expected
-    assert ["cosines_rho", "1.0000", "-", "-", "60"] in [
-        line.split() for line in run("compare", a, a).stdout.split("\n")
-    ]
+    lines = [line.split() for line in run("compare", a, a).stdout.split("\n")]
+    assert ["cosines_rho", "1.0000", "-", "-", "60"] in lines
 
 
 def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
     monkeypatch.setattr(comparison, "QUERIES", 20)
     answer = json.loads(run("compare", *files, "--words", 30, "--json").stdout)
-    measures = {
-        line.split()[0]: line.split()[1:] for line in run("compare", *files, "--words", 30).stdout.splitlines()[2:]
-    }
+    lines = [line.split() for line in run("compare", *files, "--words", 30).stdout.splitlines()[2:]]
+    measures = {name: cells for name, *cells in lines}
     near = answer["neighbors"]
     assert answer["set_paths"] == {} and "oov" not in answer
     for name, value, found, words in (

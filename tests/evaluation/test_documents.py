@@ -178,19 +178,16 @@ def test_similar(run, saved, tmp_path, center):
 def test_a_query_is_not_compared_with_itself(run, saved):
     text = "".join(f"{line}\n" for line in SIMILAR).encode()
     path = saved(rnnlm(**PAPER))
-    assert (
-        run("similar", path, "--query", "a b", input=text).stdout
-        == run("similar", path, "--line", 3, input=text).stdout
-    )
+    by_query, by_line = (run("similar", path, *query, input=text) for query in (["--query", "a b"], ["--line", 3]))
+    assert by_query.stdout == by_line.stdout
 
 
 def test_sampled_queries(run, saved):
     path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
     sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
     lines = [query["line"] for query in sample("--sample", 4)]
-    assert len(set(lines)) == 4 and sample("--sample", 4) == sample(
-        "--line", lines[0], *(part for k in lines[1:] for part in ("--line", k))
-    )
+    numbers = [part for k in lines for part in ("--line", k)]
+    assert len(set(lines)) == 4 and sample("--sample", 4) == sample(*numbers)
     assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
     everything = sample("--sample", 7)
     assert sorted(query["line"] for query in everything) == list(range(1, 8))

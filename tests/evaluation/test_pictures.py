@@ -11,7 +11,7 @@ from common import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import pictures, similarity
-from tiedtools.evaluation.logs import read_log, read_points, read_speeds
+from tiedtools.evaluation.pictures import read_log, read_points, read_speeds
 from tiedtools.evaluation.similarity import SimilaritySet, disagreements, judge
 from tiedtools.vectors.vectors import Vectors
 

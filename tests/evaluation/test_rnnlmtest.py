@@ -147,9 +147,8 @@ def test_unused_probabilities_are_reported(text, tmp_path, messages, function):
         with contextlib.suppress(TiedtoolsError):  # too few
             printed(function, OpenLM(), text, lm_prob=str(path))
             told.append(messages())
-    assert told[0] == "" and set(told[1:]) == {
-        f"{path}: has more lines than the text has words and line ends; is it for this text?\n"
-    }
+    warning = f"{path}: has more lines than the text has words and line ends; is it for this text?\n"
+    assert told[0] == "" and set(told[1:]) == {warning}
 
 
 NBEST = "1 the cat\n1 the zebra cat\n1 on\n\nb the mat mat\nb\n1 the cat\n"
@@ -193,10 +192,8 @@ def test_nbest(hypotheses, monkeypatch, batch):
     lines = "".join(f"{score:f}\n" for score in scores)
     ppl = 10 ** (-net / 17)
     assert printed(rnnlmtest.nbest, OpenLM(), hypotheses, debug=0) == lines
-    assert (
-        printed(rnnlmtest.nbest, OpenLM(), hypotheses)
-        == lines + f"\ntest log probability: {net:f}\n\nPPL net: {ppl:f}\n"
-    )
+    totals = f"\ntest log probability: {net:f}\n\nPPL net: {ppl:f}\n"
+    assert printed(rnnlmtest.nbest, OpenLM(), hypotheses) == lines + totals
 
 
 def test_nbest_interpolated_with_another_model(hypotheses, tmp_path):
@@ -221,11 +218,8 @@ def test_no_hypotheses(tmp_path):
 def test_generate():
     words = ["</s>", "the", "cat"]
     text = printed(rnnlmtest.generate, FakeLM(words), 500, seed=3)
-    assert (
-        printed(rnnlmtest.generate, FakeLM(words), 500, seed=3)
-        == text
-        != printed(rnnlmtest.generate, FakeLM(words), 500, seed=4)
-    )
+    same, other = (printed(rnnlmtest.generate, FakeLM(words), 500, seed=seed) for seed in (3, 4))
+    assert same == text != other
     tokens = text.replace("\n", f"{END} ").split(" ")[:-1]
     assert len(tokens) == 500 and set(tokens) == set(words)
     # Over many seeds, the first word has the model's probability.

@@ -135,12 +135,6 @@ def test_the_lower_case_of_a_dotted_capital_i_has_a_dot_or_not():
         assert [similarity.find_row(index, "İstanbul", case) for case in ("as-is", "lower", "fallback")] == rows
 
 
-def test_an_unknown_policy_is_refused():
-    for policy in ({"oov": "ignore"}, {"case": "upper"}):
-        with pytest.raises(ValueError, match="must be one of"):
-            judge(PLANE, set_of(("a", "b", 1)), **policy)
-
-
 def test_rho_agrees_with_gensim(toy, tmp_path):
     """gensim's case_insensitive upper-cases both sides, so it also finds "Apple" for "apple"; no policy here does."""
     keyedvectors = pytest.importorskip("gensim.models.keyedvectors")

@@ -17,10 +17,9 @@ from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import surprisal as module
 from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import Lexicon
-from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import REPEAT, Totals, mean_probabilities, score_text
-from tiedtools.evaluation.surprisal import surprisals
+from tiedtools.evaluation.surprisal import compare, read_pairs, surprisals
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.rnnlm.config import RnnlmConfig
@@ -117,9 +116,8 @@ def test_command_writes_tables(run, tmp_path, text):
     table = list(csv.DictReader(io.StringIO(result.stdout_bytes.decode()), dialect="excel-tab"))
     rows = [json.loads(line) for line in run("ppl", path, "--words", "--json", text).stdout.splitlines()]
     assert rows == rows_of(FakeLM(CLOSED), text)
-    assert [row["word"] for row in table] == [row["word"] for row in rows] and {"NA", '"dog"'} <= {
-        r["word"] for r in rows
-    }
+    words = [row["word"] for row in rows]
+    assert [row["word"] for row in table] == words and {"NA", '"dog"'} <= {*words}
     for one, two in zip(table, rows):
         assert float(one["surprisal_bits"] or "nan") == pytest.approx(
             two["surprisal_bits"] or math.nan, nan_ok=True, abs=1e-6

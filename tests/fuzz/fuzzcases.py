@@ -40,7 +40,7 @@ from toylm import ToyLM
 from tiedtools.base import interrupts
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation import analogysets, lexicon, perplexity, rnnlmtest, similarity
-from tiedtools.evaluation.logs import read_log
+from tiedtools.evaluation.pictures import read_log
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.rnnlm import program

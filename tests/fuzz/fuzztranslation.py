@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.evaluation.logs import read_attention
+from tiedtools.evaluation.pictures import read_attention
 from tiedtools.models.translation.config import TranslationConfig
 from tiedtools.models.translation.interpreter import Interpreter
 from tiedtools.models.translation.model import Translator

@@ -149,10 +149,8 @@ def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, 
     target = tmp_path / "v"
     if existed:
         target.write_text("old")
-        about = {
-            "stopped": "interrupted",
-            "outputs": [{"option": "rnnlm", "sha256": runfiles.digests.of_file("v")["sha256"]}],
-        }
+        outputs = [{"option": "rnnlm", "sha256": runfiles.digests.of_file("v")["sha256"]}]
+        about = {"stopped": "interrupted", "outputs": outputs}
         monkeypatch.setattr(runfiles.manifest, "loads", lambda *_: about)
         (tmp_path / "v.run.json").write_text("")
     with RunFiles({"model": str(target)}) as files:
@@ -241,10 +239,7 @@ def test_a_failed_output_is_reported_even_if_the_block_is_interrupted(tmp_path, 
             files.write("a", fail)
             files.write("b", lambda file: file.write(b"whole"))
             raise KeyboardInterrupt
-    assert (
-        messages()
-        == f"tiedtools: {tmp_path / 'a'}: cannot be written: No space left; free some space, or write elsewhere\n"
-    )
+    assert messages() == told(tmp_path / "a")
     assert os.listdir(tmp_path) == ["b"] and list(files.done) == ["b"]
 
 
@@ -265,18 +260,15 @@ def test_all_failed_outputs_are_reported_and_a_signal_is_raised(tmp_path, messag
         with RunFiles(paths) as files:
             for name in "ab":
                 files.write(name, fail)
-    assert (
-        messages()
-        == f"tiedtools: {paths['b']}: cannot be written: No space left; free some space, or write elsewhere\n"
-    )
+    assert messages() == told(paths["b"])
     with pytest.raises(KeyboardInterrupt):
         with RunFiles(paths) as files:
             files.write("a", fail)
             files.write("b", lambda file: interrupts.handle(signal.SIGTERM, None))
-    assert (
-        messages()
-        == f"tiedtools: {paths['a']}: cannot be written: No space left; free some space, or write elsewhere\n"
-    )
+    assert messages() == told(paths["a"])
+
+
+told = "tiedtools: {}: cannot be written: No space left; free some space, or write elsewhere\n".format
 
 
 def fail(file):

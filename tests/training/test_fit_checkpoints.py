@@ -18,7 +18,7 @@ from toylm import ToyLM
 from tiedtools.base import interrupts
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
-from tiedtools.cli.spelling import SHORTCUTS, spelled
+from tiedtools.cli.options import SHORTCUTS, spelled
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig

@@ -14,14 +14,13 @@ from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
-from tiedtools.runs.progress import Bar, Callbacks, Progress
+from tiedtools.runs.progress import Bar, Callback, Callbacks, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
 from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
-Callback = Callable[[dict[str, Any]], object]
 Self = TypeVar("Self", bound="Estimator")
 
 
@@ -46,11 +45,6 @@ class Estimator(Renaming):
     def configured(self) -> list[Any]:
         """Configuration of a run: [model configuration, Training (not for Word2Vec), dict of settings of the texts]."""
         return self.configure(**self.settings)
-
-    @classmethod
-    def of(cls: type[Self], kind: str, settings: dict[str, Any]) -> Self:
-        """Return an untrained estimator; `kind` is the kind of model in the header of a model file."""
-        return cls(**settings)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
@@ -117,7 +111,8 @@ class Estimator(Renaming):
         if progress is None:
             progress = "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
         if progress is True:
-            progress = Bar(trainer.schedule is not None)
+            progress = Bar()
+            progress.perplexities = trainer.schedule is not None
         if self.trained is not None and not trainer.files.resume:
             what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
             log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")

@@ -100,10 +100,8 @@ def contents(
         points = points[len(rows) :]
         frame |= zip(("x", "y", "cosines"), of_words)
     pack = lambda array: base64.b64encode(array.astype("<f4").tobytes()).decode()
-    packed = [
-        {"counts": count.tolist()} | {name: pack(array) for name, array in frame.items()}
-        for count, frame in zip(counts, frames)
-    ]
+    packed = [{name: pack(array) for name, array in frame.items()} for frame in frames]
+    packed = [{"counts": count.tolist(), **frame} for count, frame in zip(counts, packed)]
     of_page = dict(names=list(parts), top=top, columns=columns, axes=list(axes), runs=runs, counted=bool(counts[0][0]))
     return dict(words=words, frames=packed, **of_page)
 

@@ -9,20 +9,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.api.estimator import Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
 from tiedtools.evaluation.lexicon import Lexicon, lines
-from tiedtools.evaluation.minimalpairs import compare, read_pairs
 from tiedtools.evaluation.neuralcache import cached
 from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
-from tiedtools.evaluation.surprisal import UNITS, surprisals
+from tiedtools.evaluation.surprisal import UNITS, compare, read_pairs, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.config import CELLS, DROPOUT, Shorthands
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
 from tiedtools.text.sources import is_path
@@ -64,26 +63,17 @@ class LanguageModel(Estimator):
         self.kind = kind
         super().__init__(kinds()[kind].get("configure"), settings)
 
-    @classmethod
-    def of(cls, kind: str, settings: dict[str, Any]) -> LanguageModel:
-        return cls(kind, **settings)
-
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self.kind!r}{', ' * bool(self.settings)}", 1)
-
-    @property
-    def Trainer(self) -> Any:
-        """The Trainer class of this kind."""
-        return kinds()[self.kind].get("trainer")
 
     def trainer(
         self, source: Any, valid: Any = None, test: Any = None, read_vocab: Path | None = None,
         no_memory_check: bool = False, **outputs: Any
     ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
-        continuation, run_files = files(outputs, LmContinuation)
+        trainer, (continuation, run_files) = kinds()[self.kind].get("trainer"), files(outputs, LmContinuation)
         if continuation.init_from:
-            old = self.Trainer.read_source(continuation.init_from)
+            old = trainer.read_source(continuation.init_from)
             config, training, reading = self.configure(old.settings, **self.settings)
             reading = reading | dict(continuation=continuation, source=old)
         else:
@@ -91,7 +81,7 @@ class LanguageModel(Estimator):
         valid_and_test = {name: sources(text) for name, text in (("valid", valid), ("test", test)) if text is not None}
         reading = reading | valid_and_test
         reading |= dict(no_memory_check=no_memory_check, read_vocab=read_vocab and os.fspath(read_vocab))
-        return self.Trainer(config, training, sources(source), run_files, **reading)
+        return trainer(config, training, sources(source), run_files, **reading)
 
     def fit(
         self, source: Any, valid: Any = None, test: Any = None, *, progress: bool | Progress | None = None,
@@ -244,8 +234,7 @@ class LanguageModel(Estimator):
         texts = paths if all(map(is_path, paths)) else [paths]
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         found = (pair for text in texts for pair in read_pairs(text, split=self.split))
-        batch = checked("batch", batch, int, BATCH)
-        return compare(self.scorer(), self.lexicon, found, batch, oov_logprob)
+        return compare(self.scorer(), self.lexicon, found, checked("batch", batch, int, BATCH), oov_logprob)
 
     def next_words(self, context: str | Iterable[str] = (), top: int = 10) -> list[tuple[str, float]]:
         """Return the `top` most probable words after a context, with probabilities; `</s>` is the end of the sentence.

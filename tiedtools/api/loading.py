@@ -12,7 +12,7 @@ from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.base.settings import THREADS, checked, settings_of
-from tiedtools.files.families import FAMILIES
+from tiedtools.files.families import FAMILIES, LANGUAGE
 from tiedtools.files.modelfile import WRONG, corrupt, is_model, load_model
 from tiedtools.text.phrases import Phrases
 from tiedtools.vectors.runs import is_runs
@@ -44,7 +44,8 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
         settings |= {"phrases": Phrases.of(settings["phrases"])} if "phrases" in settings else {}
         if threads_to_use := threads or trained_threads and min(trained_threads, available_cores()):
             settings["threads"] = threads_to_use
-        estimator = FAMILIES[model.kind].get("estimator").of(model.kind, settings)
+        family = FAMILIES[model.kind]
+        estimator = family.get("estimator")(*[model.kind] * (family.says == LANGUAGE), **settings)
     except (*WRONG, TiedtoolsError) as error:
         raise corrupt(os.fspath(path), error) from None
     estimator.trained = model

@@ -1,7 +1,5 @@
 """Word vectors of time slices of a text, comparable with each other by construction."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -48,10 +46,10 @@ def train_slices(
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
     checkpoint = os.path.join(folder, "compass.checkpoint")
-    if not os.path.exists(compass) and any(map(os.path.exists, outputs)):
-        raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     if os.path.exists(compass):
         refuse_others(compass, settings, texts)
+    elif any(map(os.path.exists, outputs)):
+        raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     for text in texts:
         raw = Word2Vec(**settings).trainer(text).raw([text])
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiedtools.api.estimator import Callback, Estimator, files
+from tiedtools.api.estimator import Estimator, files
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
 from tiedtools.network.config import Shorthands
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
 
@@ -48,12 +48,10 @@ class Translator(Estimator):
         from tiedtools.models.translation.trainer import TranslationTrainer
 
         config, training, reading = self.configured
-        reading = dict(reading)
-        for name, text in ("valid_source", valid_source), ("valid_target", valid_target):
-            reading |= {name: sources(text)} if text is not None else {}
+        valid = {"valid_source": valid_source, "valid_target": valid_target}
+        reading = reading | {name: sources(text) for name, text in valid.items() if text is not None}
         reading |= dict(no_memory_check=no_memory_check)
-        texts = [sources(source), sources(target)]
-        return TranslationTrainer(config, training, texts, *files(outputs), **reading)
+        return TranslationTrainer(config, training, [sources(source), sources(target)], *files(outputs), **reading)
 
     def fit(
         self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None, *,
@@ -77,8 +75,7 @@ class Translator(Estimator):
         """Return the Interpreter of the model; arguments as for `translations`."""
         from tiedtools.models.translation.interpreter import Interpreter
 
-        batch = checked("batch", batch, int, BATCH)
-        return Interpreter(self.model, batch, normalize, align, **search)
+        return Interpreter(self.model, checked("batch", batch, int, BATCH), normalize, align, **search)
 
     def translations(
         self, sentences: Any, *, beam: int = 5, normalize: bool = False, max_length: int = 200, no_unk: bool = False,

@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tiedtools.api.estimator import Callback, Estimator, Path, files
+from tiedtools.api.estimator import Estimator, Path, files
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, configure, written
-from tiedtools.runs.progress import Progress
+from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
 from tiedtools.vectors import runs

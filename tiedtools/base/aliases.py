@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tiedtools.base.errors import Mistyped, Renamed
 
 NOT = {0: True, 1: False}  # as True == 1, also of True and False
+NAMES = {"vector_size": "size", "workers": "threads", "iter": "epochs", "alpha": "lr", "learning_rate": "lr"}
 ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting, {value: value of the setting})
-    "vector_size": ("size", {}),
-    "workers": ("threads", {}),
-    "iter": ("epochs", {}),
-    "alpha": ("lr", {}),
-    "learning_rate": ("lr", {}),
+    **{name: (setting, {}) for name, setting in NAMES.items()},
     "sg": ("architecture", {0: "cbow", 1: "skipgram"}),
     "cbow": ("architecture", {0: "skipgram", 1: "cbow"}),
     "architecture": ("architecture", {"sg": "skipgram", "skip-gram": "skipgram"}),
@@ -37,32 +34,29 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "Learn phrases with `tiedtools phrases` first, and give the list with --phrases.": "bigrams",
     "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
-    "--hidden": "nhid hidden-size",
-    "--layers": "nlayers num-layers",
-    "--steps": "bptt seq-len",
-    "--window": "ws window-size",
-    "--epochs": "epoch iter iterations niter",
-    "--lr": "learning-rate alpha rate",
-    "--min-alpha": "min-learning-rate",
-    "--negative": "neg negatives negative-samples",
-    "--hs": "loss hierarchical-softmax",
-    "--sample": "t subsample",
-    "--cbow 0": "sg skipgram skip-gram",
-    "--cbow-sum": "cbow-mean",
-    "--fixed-window": "shrink-windows",
-    "--min-count": "min-freq",
-    "--max-vocab": "max-final-vocab max-vocab-size vocab-size",
-    "--read-vocab": "vocab vocabulary vocab-file",
-    "--threads": "workers thread jobs j",
-    "--batch": "batch-size",
-    "--train": "input corpus corpus-file i",
-    "--valid": "validation dev",
-    "--output": "o out",
-    "--save-model": "save model m",
-    "--tie": "tied tie-weights",
-    "--top": "topn n k number",
-    "--restrict": "restrict-vocab limit",
-}
+    "--hidden": "nhid hidden-size", "--layers": "nlayers num-layers", "--steps": "bptt seq-len",
+    "--window": "ws window-size", "--epochs": "epoch iter iterations niter", "--lr": "learning-rate alpha rate",
+    "--min-alpha": "min-learning-rate", "--negative": "neg negatives negative-samples",
+    "--hs": "loss hierarchical-softmax", "--sample": "t subsample", "--cbow 0": "sg skipgram skip-gram",
+    "--cbow-sum": "cbow-mean", "--fixed-window": "shrink-windows", "--min-count": "min-freq",
+    "--max-vocab": "max-final-vocab max-vocab-size vocab-size", "--read-vocab": "vocab vocabulary vocab-file",
+    "--threads": "workers thread jobs j", "--batch": "batch-size", "--train": "input corpus corpus-file i",
+    "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights",
+    "--top": "topn n k number", "--restrict": "restrict-vocab limit",
+}  # fmt: skip
+
+COMMANDS = {  # command -> names that suggest it, likewise
+    "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
+    "Use tiedtools COMMAND --help.": "help man usage",
+    "phrases": "word2phrase collocations", "w2v": "word2vec fasttext gensim cbow embeddings",
+    "w2v --cbow 0": "skipgram skip-gram", "lm": "language-model rnn", "lm --cell gru": "gru", "lm --cell rhn": "rhn",
+    "nn": "neighbors neighbours nearest most-similar distance knn", "analogy": "analogies word-analogy",
+    "eval-analogy": "compute-accuracy evaluate-word-analogies",
+    "eval-sim": "evaluate eval evaluate-word-pairs similarity", "ppl": "perplexity score test query ngram",
+    "predict": "next complete", "generate": "sample gen", "docvec": "doc2vec print-sentence-vectors sentence-vectors",
+    "convert --words FILE": "print-word-vectors", "convert": "export save", "vocab": "vocabulary count ngram-count",
+    "data get": "download get",
+}  # fmt: skip
 
 
 def translated(settings: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -46,10 +46,8 @@ def choose_processor() -> None:
         limit_threads()
     if cpu_setting() == "haswell" and x86():
         if imported and HASWELL.items() - os.environ.items():
-            raise TiedtoolsError(
-                f"TIEDTOOLS_CPU=haswell: already imported: {' and '.join(sorted(imported))};"
-                " call tiedtools.base.processor.choose_processor() first, or unset TIEDTOOLS_CPU"
-            )
+            remedy = "call tiedtools.base.processor.choose_processor() first, or unset TIEDTOOLS_CPU"
+            raise TiedtoolsError(f"TIEDTOOLS_CPU=haswell: already imported: {' and '.join(sorted(imported))}; {remedy}")
         os.environ.update(HASWELL)
         return
     if "numba" not in imported:
@@ -74,12 +72,11 @@ def x86() -> bool:
 
 def check() -> None:
     """Raise TiedtoolsError if TIEDTOOLS_CPU is unknown or not supported on this machine."""
+    problem = f"not supported on {platform.machine()}; unset it" if cpu_setting() and not x86() else ""
     if cpu_setting() not in ("", "haswell"):
-        raise TiedtoolsError(
-            f"TIEDTOOLS_CPU={cpu_setting()}: unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
-        )
-    if cpu_setting() and not x86():
-        raise TiedtoolsError(f"TIEDTOOLS_CPU={cpu_setting()}: not supported on {platform.machine()}; unset it")
+        problem = "unknown; unset it, or set haswell for identical results on all x86-64 CPUs"
+    if problem:
+        raise TiedtoolsError(f"TIEDTOOLS_CPU={cpu_setting()}: {problem}")
 
 
 def choose_kernel(cpuinfo: str = "/proc/cpuinfo") -> None:
@@ -88,7 +85,7 @@ def choose_kernel(cpuinfo: str = "/proc/cpuinfo") -> None:
     The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
     user-defined OPENBLAS_CORETYPE is respected.
     """
-    needed = {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"}
+    needed = {f"avx512{part}" for part in ("f", "dq", "bw", "vl", "cd")}
     if is_amd(cpuinfo) and needed <= set(cpu_fields(cpuinfo).get("flags", [])):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
 
@@ -137,9 +134,8 @@ def cpu_quota(root: str = "/") -> float:
 def control_groups(root: Path, controller: str) -> Iterator[Path]:
     """Yield the folders of this process's control groups with a controller, such as "cpu", and of all their parents."""
     groups = {}  # type of file system -> path of the group
-    for _, controllers, path in (
-        line.split(":", 2) for line in lines(root / "proc/self/cgroup") if line.count(":") > 1
-    ):
+    rows = (line.split(":", 2) for line in lines(root / "proc/self/cgroup") if line.count(":") > 1)
+    for _, controllers, path in rows:
         if not controllers or controller in controllers.split(","):
             groups["cgroup" if controllers else "cgroup2"] = PurePosixPath(path)
     for mount_root, point, kind, options in MOUNT.findall("\n".join(lines(root / "proc/self/mountinfo"))):

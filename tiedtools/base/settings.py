@@ -33,10 +33,9 @@ class Range(NamedTuple):
             return
         above = value > self.min if self.min_open else value >= self.min
         below = self.max is None or (value < self.max if self.max_open else value <= self.max)
-        if not (above and below):
-            raise Contradiction(f"`{name}={value}` must be {self}")
-        if value and not 1e-30 <= abs(value) <= 1e30:
-            raise Contradiction(f"`{name}={value}` must be finite, with magnitude 1e-30 to 1e30")
+        if not (above and below) or value and not 1e-30 <= abs(value) <= 1e30:
+            limits = "finite, with magnitude 1e-30 to 1e30" if above and below else self
+            raise Contradiction(f"`{name}={value}` must be {limits}")
 
     def __str__(self) -> str:
         if self.max is not None and not self.min_open and not self.max_open:
@@ -133,11 +132,11 @@ def documented(*kinds: Any, **defaults: Any) -> Callable[[T], T]:
         listed = "\n".join(f"{name:{width}}{text}" for name, text in zip(fields, indented))
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{listed}"
         if kinds:
-            own = [p for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
-            keyword, named = inspect.Parameter.KEYWORD_ONLY, {p.name for p in own}
-            more = [(f.name, defaults.get(f.name, f.default), f.type) for f in fields.values() if f.metadata]
-            own += [inspect.Parameter(n, keyword, default=d, annotation=t) for n, d, t in more if n not in named]
-            cls.__signature__ = inspect.Signature(own)
+            own = {n: p for n, p in inspect.signature(cls).parameters.items() if p.kind is not p.VAR_KEYWORD}
+            added = [f for f in fields.values() if f.metadata and f.name not in own]
+            of = lambda f: dict(default=defaults.get(f.name, f.default), annotation=f.type)
+            more = [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, **of(f)) for f in added]
+            cls.__signature__ = inspect.Signature([*own.values(), *more])
         return cls
 
     return add
@@ -183,10 +182,8 @@ class Tokenization(Checked):
     )
 
     def mistakes(self) -> Any:
-        yield (
-            "`apostrophes=contractions` needs `language`: ca, en, fr, or it",
-            self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it"),
-        )
+        needed = self.apostrophes == "contractions" and self.language not in ("ca", "en", "fr", "it")
+        yield "`apostrophes=contractions` needs `language`: ca, en, fr, or it", needed
 
     @classmethod
     def of(cls, text: str) -> "Tokenization":
@@ -296,9 +293,8 @@ def sort_out(settings: dict[str, Any], *kinds: Any) -> list[Any]:
     """
     fields = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     known = set().union(*fields)
-    for name in settings:
-        if name not in known:
-            raise Mistyped(f"unknown setting `{name}`; {aliases.remedy(name, known)}")
+    if unknown := [name for name in settings if name not in known]:
+        raise Mistyped(f"unknown setting `{unknown[0]}`; {aliases.remedy(unknown[0], known)}")
     configs: list[Any] = []
     for kind, names in zip(kinds, fields):
         types = typing.get_type_hints(kind)

@@ -6,8 +6,10 @@ Modules of commands import heavy libraries only within functions, so that `--hel
 import errno
 import importlib.util
 import os
+import re
 import signal
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -16,21 +18,20 @@ from tiedtools.base import aliases, interrupts, processor
 from tiedtools.base.errors import Contradiction, TiedtoolsError, printable, reason
 from tiedtools.base.messages import log
 from tiedtools.base.version import __version__
-from tiedtools.cli import spelling
+from tiedtools.cli.options import spelled
 from tiedtools.cli.report import show_messages
-from tiedtools.cli.spelling import spelled
 from tiedtools.parallel import ranks
 
 COMMANDS = {  # command -> module:function in cli/; the help lists them in this order
     "w2v": "w2v:command", "lm": "networks:lm", "lstm": "networks:lstm", "rnnlm": "rnnlm:command", "nmt": "networks:nmt",
     "rerun": "rerun:rerun",
-    "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "documents:docvec", "similar": "documents:similar",
+    "nn": "queries:nn", "analogy": "queries:analogy", "docvec": "queries:docvec", "similar": "queries:similar",
     "predict": "language:predict", "generate": "language:generate", "nbest": "language:nbest",
-    "translate": "translate:translate",
+    "translate": "language:translate",
     "eval-analogy": "evaluate:eval_analogy", "eval-sim": "evaluate:eval_sim", "compare": "evaluate:compare",
     "cosine": "uncertainty:cosine", "stability": "uncertainty:stability", "shift": "change:shift",
     "align": "change:align",
-    "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "translate:bleu", "plot": "plot:plot",
+    "pca": "vectors:pca", "ppl": "language:ppl", "bleu": "language:bleu", "plot": "plot:plot",
     "explore": "plot:explore",
     "data": "texts:data", "tokenize": "texts:tokenize", "vocab": "texts:vocab", "phrases": "texts:phrases",
     "segment": "texts:segment",
@@ -67,7 +68,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         ctx.meta["argv"] = list(args)
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}.{spelling.hint(args[0], COMMANDS, spelling.COMMANDS)}")
+            ctx.fail(f"No such command {args[0]!r}.{hint(args[0], COMMANDS, aliases.COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -110,11 +111,10 @@ class LazyGroup(click.Group):
             status = usage(source, usage_message(error, args))
         except click.ClickException as error:
             status = fail(f"tiedtools: {error.format_message()}", error.exit_code)
-        except Contradiction as error:
-            source, command = named_command(self, args)
-            status = usage(source, spelled(str(error), command))
         except TiedtoolsError as error:
-            status = fail(f"tiedtools: {spelled(str(error), named_command(self, args)[1])}")
+            source, command = named_command(self, args)
+            message = spelled(str(error), command)
+            status = usage(source, message) if isinstance(error, Contradiction) else fail(f"tiedtools: {message}")
         except OSError as error:
             source = repr("") if error.filename == "" else error.filename
             source = source or ("standard output: cannot be written" if error.errno in FULL else None)
@@ -131,9 +131,8 @@ def flush_output(status: int) -> int:
     except OSError as error:
         with open(os.devnull, "wb") as nowhere:  # Python retries the flush at exit
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return status or BROKEN_PIPE
-        return status or fail(f"tiedtools: standard output: cannot be written: {reason(error)}")
+        broken, problem = isinstance(error, BrokenPipeError), f"standard output: cannot be written: {reason(error)}"
+        status = status or (BROKEN_PIPE if broken else fail(f"tiedtools: {problem}"))
     return status
 
 
@@ -157,10 +156,18 @@ def usage_message(error: click.UsageError, args: list[str]) -> str:
         if not typed.startswith("--"):  # click names only the first letter of `-sise`
             typed = next((word for word in words if word not in options and word.startswith((typed, HELP))), typed)
         names = [name.removeprefix("--") for name in options if name.startswith("--")]
-        return f"No such option {typed!r}.{spelling.hint(typed, names, aliases.OPTIONS)}"
+        return f"No such option {typed!r}.{hint(typed, names, aliases.OPTIONS)}"
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing argument
     # click writes the names of its types
     return message.replace("a valid integer range", "a whole number").replace("a valid float range", "a number")
+
+
+def hint(typed: str, names: Collection[str], table: dict[str, str]) -> str:
+    """Return " " and a sentence that suggests one of `names` (without dashes) for an unknown name, or ""."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "-", typed.strip("-"))
+    close = aliases.closest(name, names, table)
+    close = "--" * (typed.startswith("-") and close in names) + close
+    return f" {close}" if close.endswith(".") else f" Did you mean {close!r}?" if close else ""
 
 
 def usage(source: str, message: str) -> int:

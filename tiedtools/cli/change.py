@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Files, Reading
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
@@ -15,22 +16,22 @@ from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
-from tiedtools.models.word2vec.config import Config, Resampling
+from tiedtools.files.output import refuse_clashes
+from tiedtools.models.word2vec.config import Config, Resampling, configure
+from tiedtools.text.sources import numbered_lines
 
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
         integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
-        integer(
-            "permutations",
-            None,
-            "A and B are texts: train on both, and again N times after exchanging documents between them at random.",
-        ),
+        integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
+                " between them at random."),
         *options_of(Resampling, "document"),
     ],
     "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
-}
+}  # fmt: skip
+TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
 
 
 @command("shift", "Measure how the use of words differs between texts, or over time.", cls=SectionedCommand)
@@ -39,9 +40,7 @@ SHIFT = {
 @sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
 @json_option("Print one JSON object instead of a table.")
 @click.pass_context
-def shift(
-    ctx: click.Context, /, a: str, others: tuple[str, ...], top: int, permutations: int | None, **options: Any
-) -> Answer:
+def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: int | None, **options: Any) -> Answer:
     """Print the change of words from A to B: 1 - the cosine of their vectors after orthogonal alignment.
 
     A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
@@ -60,7 +59,10 @@ def shift(
     from tiedtools.api.slices import read_slices
     from tiedtools.evaluation.shift import adjusted, changes
 
-    listed = read_words(options["words"])
+    path = options["words"]
+    listed = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+    if listed == []:
+        raise TiedtoolsError(f"{path}: no words; give one per line")
     idle = [name for name in TRAINING if name in explicit(ctx)]
     if permutations is None and idle:
         raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
@@ -75,7 +77,7 @@ def shift(
     elif permutations is None:
         lines, only_a, only_b = changes(runs_of(one, skip_bad=None), runs_of(two, skip_bad=None))
     else:
-        lines, only_a, only_b = permuted(ctx, one, two, permutations, options["no_memory_check"])
+        lines, only_a, only_b = permuted(ctx, one, two, permutations)
     known = {line["word"]: line for line in lines}
     absent = [word for word in listed or () if word not in known]
     lines = [known[word] for word in listed if word in known] if listed else lines
@@ -83,14 +85,12 @@ def shift(
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: line["expected"] - line["change"])
-    result = dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent)
-    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
-    return Answer(text, result)
+    text = aligned(lines[: options["top"] or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
+    return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
 
 def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     """Return the Answer of `shift` for words in a folder of slices."""
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.shift import paths
 
     lines = paths(slices, words)
@@ -104,36 +104,19 @@ def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines))
 
 
-TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
-
-
-def read_words(path: str | None) -> list[str] | None:
-    """Return the words of a file, one per line; None: None."""
-    from tiedtools.base.errors import TiedtoolsError
-    from tiedtools.text.sources import numbered_lines
-
-    words = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
-    if words == []:
-        raise TiedtoolsError(f"{path}: no words; give one per line")
-    return words
-
-
 def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:
     """Return a line of the words that only one side has; of those that are `listed`, unless it is None."""
     words = [word for word in words if listed is None or word in listed]
     return f"only in {path}: {len(words):,}: {' '.join(words[:10])}{' ...' * (len(words) > 10)}\n" if words else ""
 
 
-def permuted(
-    ctx: click.Context, a: str, b: str, permutations: int, unchecked: bool
-) -> tuple[Any, list[str], list[str]]:
+def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any, list[str], list[str]]:
     """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
     from tiedtools.api.estimator import files
     from tiedtools.evaluation.shift import permutation_changes
-    from tiedtools.models.word2vec.config import configure
     from tiedtools.models.word2vec.permutation import PermutationTrainer
 
-    settings = settings_of(ctx)
+    settings, unchecked = settings_of(ctx), ctx.params["no_memory_check"]
     reading = dict(permutations=permutations, document=settings.pop("document", "line"))
     config, of_text = configure(**settings)
     trainer = PermutationTrainer(config, [a, b], *files(files_of(ctx)), unchecked, **reading, **of_text)
@@ -156,7 +139,6 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     squared distance of the vectors of all common words. The table has a line for each band of ranks in A: the mean
     cosine of a word's two vectors, and its 5 and 95 percentiles over words.
     """
-    from tiedtools.files.output import refuse_clashes
     from tiedtools.vectors.edit import align as fit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
 

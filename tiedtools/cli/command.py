@@ -77,23 +77,21 @@ def command(
 
 def show(answers: Iterable[Answer], opened: Any, as_json: bool, gather: Callable[..., Any] | None, flush: bool) -> int:
     """Print answers to an open binary file, None for standard output, and return the exit status."""
-    file = opened or sys.stdout.buffer
-    all_rows, status = [], 0
+    file, status = opened or sys.stdout.buffer, 0
+    if as_json and gather:
+        every = list(answers)
+        answers = [Answer("", gather([answer.rows for answer in every]), max(answer.status for answer in every))]
     for answer in answers:
-        status = max(status, answer.status)
-        text = answer.text
-        if as_json and gather:
-            all_rows.append(answer.rows)
-        elif as_json:
-            write_rows(file, answer.rows)
+        text, status = answer.text, max(status, answer.status)
+        if as_json:
+            for row in [answer.rows] if isinstance(answer.rows, dict) else answer.rows:
+                file.write(f"{to_json(row)}\n".encode())
         elif callable(text):
             text(file)
         else:
             file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
         if flush:
             file.flush()
-    if gather and as_json:
-        write_rows(file, gather(all_rows))
     return status
 
 
@@ -103,23 +101,17 @@ def paths(options: dict[str, Any], names: str) -> list[str]:
     return [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
 
 
-def write_rows(file: BinaryIO, rows: dict[str, Any] | Iterable[dict[str, Any]]) -> None:
-    for row in [rows] if isinstance(rows, dict) else rows:
-        file.write(f"{to_json(row)}\n".encode())
-
-
 def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, file: bool = True) -> str:
-    """Format columns: the first `left` to the left, and the last, if it is a `file` name, which may have spaces."""
+    """Format columns: the first `left` to the left, and the last, if it is a `file` name, which may have spaces.
+
+    Floats have 4 decimals; None is `-`.
+    """
+    as_cell = lambda value: "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
     forms = ["<"] * left + [">"] * (len(columns) - left - file) + ["<"] * file
     rows = ([f"{cell:{form}{width}}" for cell, form, width in zip(row, forms, widths)] for row in cells)
     return "".join("  ".join(row).rstrip() + "\n" for row in rows)
-
-
-def as_cell(value: Any) -> str:
-    """Format a table cell: floats with 4 decimals, None as `-`."""
-    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 class SectionedCommand(click.Command):
@@ -129,8 +121,7 @@ class SectionedCommand(click.Command):
         titles = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option):
-                record = parameter.get_help_record(ctx)
-                titles.setdefault(getattr(parameter, "section", "Help"), []).append(record)
+                titles.setdefault(getattr(parameter, "section", "Help"), []).append(parameter.get_help_record(ctx))
         for title, records in titles.items():
             with formatter.section(title):
                 formatter.write_dl(records)

@@ -1,6 +1,5 @@
 """Evaluate and compare word vectors: `eval-analogy`, `eval-sim`, and `compare`."""
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -16,14 +15,10 @@ COMPARED = ["difference", "low", "high", "p"]  # columns of tables of difference
 SIM_DIFFERENCES = ["set", "pairs", "rho", "rho_first", *COMPARED, "file"]
 
 
-def format_tables(
-    settings: dict[str, Any], columns: list[str], lines: Iterable[dict[str, Any]], difference_columns: list[str],
-    differences: list[dict[str, Any]],
-) -> str:  # fmt: skip
-    """Format a line of settings that are not None, a table, and a table of differences if there are any."""
+def format_tables(settings: dict[str, Any], *tables: tuple[list[str], list[dict[str, Any]]]) -> str:
+    """Format a line of settings that are not None, and tables, (columns, lines), without those that have no lines."""
     header = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
-    second = "\n" + table(difference_columns, differences) if differences else ""
-    return f"# {header}\n{table(columns, lines)}{second}"
+    return f"# {header}\n" + "\n".join(table(*each) for each in tables if each[1])
 
 
 @command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
@@ -81,14 +76,9 @@ def eval_analogy(
     policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
     compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
-    text = format_tables(policy, columns, section_rows(results), compared, list(section_rows(differences)))
+    lines, others = ([{**each, **line} for each in of for line in each["sections"]] for of in (results, differences))
+    text = format_tables(policy, (columns, lines), (compared, others))
     return Answer(text, {**policy, "set_path": str(path), "results": results, "differences": differences})
-
-
-def section_rows(results: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a dict for each section of each result."""
-    for result in results:
-        yield from ({**line, "method": result["method"], "file": result["file"]} for line in result["sections"])
 
 
 def set_options(default: str) -> Decorator:
@@ -150,12 +140,10 @@ def eval_sim(
     policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     lines = []
     for result in results:
-        lines += [{**line, "file": result["file"]} for line in result["sets"]]
-        means = {figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}
-        if len(sets) > 1:
-            lines.append({"set": "mean", **means, "file": result["file"]})
+        mean = {"set": "mean", **{figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}}
+        lines += [{**line, "file": result["file"]} for line in [*result["sets"], *[mean] * (len(sets) > 1)]]
     columns = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
-    text = format_tables(policy, columns, lines, SIM_DIFFERENCES, differences)
+    text = format_tables(policy, (columns, lines), (SIM_DIFFERENCES, differences))
     paths = {name: str(path) for name, path in sets.items()}
     return Answer(text, {**policy, "set_paths": paths, "results": results, "differences": differences})
 
@@ -222,6 +210,7 @@ def compare(
         {"measure": "neighbors_shared", **near["share"], "words": near["words"]},
         {"measure": "neighbors_jaccard", **near["jaccard"], "words": near["words"]},
     ]
-    text = format_tables(settings, ["measure", "value", "low", "high", "words"], lines, SIM_DIFFERENCES, differences)
+    columns = ["measure", "value", "low", "high", "words"]
+    text = format_tables(settings, (columns, lines), (SIM_DIFFERENCES, differences))
     paths = {name: str(path) for name, path in sets.items()}
     return Answer(text, {"a": a, "b": b, **policy, "set_paths": paths, **measures, "differences": differences})

@@ -1,15 +1,28 @@
-"""Use and evaluate language models: `predict`, `generate`, `nbest`, and `ppl`."""
+"""Use and evaluate language and translation models: `predict`, `generate`, `nbest`, `ppl`, `translate`, and `bleu`."""
 
+import collections
+import contextlib
+import csv
+import io
+import itertools
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import in_digits, log, to_json
+from tiedtools.cli import report
 from tiedtools.cli.command import Answer, command, table
-from tiedtools.cli.options import Finite, choice, file_option, flag, integer, json_option, option
-from tiedtools.cli.shared import cache_options, raw_options, split_options, texts_argument
+from tiedtools.cli.options import Finite, as_option, choice, explicit, file_option, flag, integer, json_option, option
+from tiedtools.cli.shared import cache_options, errors_option, raw_options, split_options, texts_argument
+from tiedtools.files.output import STDOUT, open_packed
+from tiedtools.text.raw import as_trained, prepared, splitter
+from tiedtools.text.sources import counted, shown
 
 model_argument = click.argument("path", metavar="MODEL")
+text_argument = click.argument("text", default="-", metavar="[TEXT]")
 
 
 def load(path: str, **cache: Any) -> Any:
@@ -24,23 +37,16 @@ def load(path: str, **cache: Any) -> Any:
 
 @command("predict", "Predict the next word after each line.")
 @model_argument
-@click.argument("text", default="-", metavar="[TEXT]")
+@text_argument
 @integer("top", 10, "Number of words per line.", also="k")
 @flag("carry", "Carry the model's state over from line to line, with `</s>` in between.")
 @cache_options
 @raw_options
 @json_option("Print one JSON object per line.")
 def predict(
-    path: str,
-    text: str,
-    top: int,
-    carry: bool,
-    field: str | None,
-    tokenize: str | None,
-    phrases: str | None,
-    errors: str,
-    **cache: Any,
-) -> Iterator[Answer]:
+    path: str, text: str, top: int, carry: bool, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str, **cache: Any
+) -> Iterator[Answer]:  # fmt: skip
     """Print the most probable next words after each line of TEXT: line number, word, and probability, tab-separated.
 
     TEXT may be compressed; `-` or no argument reads standard input, and each line is answered immediately. A line
@@ -49,7 +55,6 @@ def predict(
     """
     from tiedtools.evaluation.continuation import most_probable, read
     from tiedtools.evaluation.lexicon import lines
-    from tiedtools.text.raw import as_trained, prepared
 
     model, lexicon = load(path, **cache)
     how = as_trained(model.settings, tokenize, phrases)
@@ -85,7 +90,6 @@ def generate(
     end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
     """
     from tiedtools.evaluation.continuation import sampled
-    from tiedtools.text.raw import as_trained, splitter
 
     model, lexicon = load(path)
     prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []
@@ -99,8 +103,7 @@ def generate(
             line.append(new)
         if word is None:
             yield Answer("\n", {"line": number, "text": " ".join(line)})
-            number += 1
-            line.clear()
+            number, line = number + 1, []
 
 
 @command("nbest", "Rescore n-best lists and compare minimal pairs.", reads="texts")
@@ -131,15 +134,9 @@ def nbest(
     With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
     tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
-    import collections
-    import itertools
-
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation.lexicon import raw_lines
-    from tiedtools.evaluation.minimalpairs import COLUMNS, compare, read_pairs
     from tiedtools.evaluation.perplexity import fate, rescore
-    from tiedtools.text.raw import as_trained, splitter
-    from tiedtools.text.sources import shown
+    from tiedtools.evaluation.surprisal import PAIR_COLUMNS, compare, read_pairs
 
     if independent and not ids:
         raise click.UsageError("--independent requires --ids; without --ids, lines are scored independently")
@@ -161,7 +158,7 @@ def nbest(
     if pairs:
         found = itertools.chain.from_iterable(read_pairs(text, errors, split) for text in texts)
         results = compare(model, lexicon, found, batch, oov_logprob)
-        yield Answer(table(COLUMNS, results), results)
+        yield Answer(table(PAIR_COLUMNS, results), results)
         return
     for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
         yield Answer(f"{logprob:.6f}\n", {**waiting.popleft(), "logprob": logprob})
@@ -207,18 +204,12 @@ def ppl(
     With --words, each word and line end has a line: sentence, position in it, first character and character after the
     last, from 0, word, surprisal, entropy, rank, and whether it is outside the vocabulary. See docs/surprisal.md.
     """
-    import time
-
-    from tiedtools.base.messages import in_digits, log
-    from tiedtools.cli.report import LINE_EVERY
     from tiedtools.evaluation import perplexity
     from tiedtools.evaluation.lexicon import Lexicon
     from tiedtools.evaluation.neuralcache import cached
     from tiedtools.evaluation.surprisal import surprisals
     from tiedtools.files.modelfile import load_language_model
     from tiedtools.models.composing import of_words
-    from tiedtools.text.raw import as_trained, prepared
-    from tiedtools.text.sources import shown
     from tiedtools.text.vocab import read_words
 
     if (debug or words) and not independent and (batch or 1) > 1:
@@ -254,7 +245,7 @@ def ppl(
                 line = perplexity.line_as_text(piece, lexicon, source, carried, debug > 1)
                 yield Answer(line, perplexity.line_as_dict(piece, k + 1, lexicon, debug > 1))
             now = time.monotonic()
-            if now - reported >= LINE_EVERY and totals.words:
+            if now - reported >= report.LINE_EVERY and totals.words:
                 reported, done = now, totals.words + totals.sentences
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
@@ -272,15 +263,101 @@ def ppl(
 
 def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
     """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
-    import csv
-    import io
-
     from tiedtools.evaluation.surprisal import columns
 
     yield Answer("\t".join(columns(unit)) + "\n")
     for _, rows in lines:
-        text = io.StringIO()
-        writer = csv.writer(text, "excel-tab", lineterminator="\n")
-        for row in rows:
-            writer.writerow(f"{value:.6f}" if isinstance(value, float) else value for value in row.values())
+        text, as_cell = io.StringIO(), lambda value: f"{value:.6f}" if isinstance(value, float) else value
+        csv.writer(text, "excel-tab", lineterminator="\n").writerows(map(as_cell, row.values()) for row in rows)
         yield Answer(text.getvalue(), rows)
+
+
+@command("translate", "Translate lines, or score given translations.", reads="text path force", writes="align")
+@model_argument
+@text_argument
+@integer("beam", 5, "Beam size: hypotheses per line; 1: greedy search.", most=1000, metavar=None)
+@flag("normalize", "Choose, and score, by log probability per word or symbol, line end included.")
+@integer("max-length", 200, "End translations after N words or symbols.", most=10**5)
+@integer("n-best", None, "Print the N best translations of each line with their scores, as `LINE ||| TRANSLATION |||"
+        " SCORE`; LINE counts from 0, as in Moses.")  # fmt: skip
+@option("force", metavar="TARGET", help="Score the lines of TARGET as translations of those of TEXT instead.")
+@option("align", metavar="FILE", help="Write the attention weights of each translation to FILE, one JSON object per"
+        " line; see `tiedtools plot attention`.")  # fmt: skip
+@flag("no-unk", "Never write `<unk>`.")
+@integer("batch", 64, "Batch size in lines; 1 translates each line immediately.", most=4096)
+@raw_options
+@json_option("Print one JSON object per line or translation.")
+def translate(
+    path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
+    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, phrases: str | None,
+    errors: str,
+) -> Iterator[Answer]:  # fmt: skip
+    """Translate each line of TEXT with the translation model in MODEL, in order.
+
+    TEXT may be compressed; `-` or no argument reads standard input. Lines of similar length are translated together.
+    Scores are log10 probabilities, line end included; with --normalize, per word or symbol. With --force, one score is
+    printed for each line.
+
+    A model trained with --bpe reads and writes plain words. Words outside the vocabulary are read as `<unk>`. Empty
+    lines stay empty. Of a line with more than 1,000 words or symbols, only the first 1,000 are read, with a warning.
+    """
+    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.files.modelfile import load_translator
+    from tiedtools.models.translation.interpreter import Interpreter, side_by_side
+
+    if force is not None:
+        for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
+            raise click.UsageError(f"{as_option(name)} has no effect on the translations given by --force")
+    if (n_best or 1) > beam:
+        raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
+    if align in STDOUT:
+        raise click.UsageError("--align cannot be standard output, which has the translations; give a file name")
+    search = dict(beam=beam, max_length=max_length, banned=1 if no_unk else None)
+    model = load_translator(path)
+    interpreter = Interpreter(model, batch, normalize, align is not None, **search)
+    raw = dict(unit="line", field=field, errors=errors, **as_trained(model.settings, tokenize, phrases))
+    source = lines(prepared(text, **raw, processes=1 if batch == 1 else None), errors)
+    if force is None:
+        translations = (best[: n_best or 1] for best in interpreter.translations(source))
+    else:
+        target = lines(prepared(force, **{**raw, "phrases": None}), errors)
+        pairs = side_by_side(source, target, (shown(text), shown(force)))
+        translations = ([scored] for scored in interpreter.scores(pairs))
+    with open_packed(align) if align else contextlib.nullcontext() as file:
+        for number, best in enumerate(translations, 1):
+            for rank, translation in enumerate(best, 1):
+                words, score = translation.text, f"{translation.logprob:.6f}"
+                position = {"line": number, **({"rank": rank} if n_best else {})}
+                answer = f"{number - 1} ||| {words} ||| {score}" if n_best else words if force is None else score
+                yield Answer(answer + "\n", {**position, "text": words, "logprob": translation.logprob})
+                if file:
+                    file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
+    for lexicon in interpreter.source, interpreter.target:
+        lexicon.tell_oovs()
+
+
+@command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")
+@click.argument("references", nargs=-1, required=True, metavar="REFERENCE...")
+@option("hypothesis", default="-", metavar="TEXT", help="The translations; - is standard input.")
+@choice("tokenize", "none 13a intl char zh", "Tokenization of both texts by sacrebleu. none: split at whitespace, for"
+        " tokenized text; 13a: that of WMT, for plain text. Scores with different tokenization cannot be compared.",
+        "none")  # fmt: skip
+@flag("lowercase", "Ignore case.")
+@errors_option
+@json_option("Print a JSON object.")
+def bleu(references: tuple[str, ...], hypothesis: str, tokenize: str, lowercase: bool, errors: str) -> Answer:
+    """Print the BLEU of the translations on standard input, line by line, against one or several REFERENCE files.
+
+    The result is that of sacrebleu, with its signature, which names all settings. Requires sacrebleu:
+    pip install "tiedtools[nmt]".
+    """
+    from tiedtools.evaluation.lexicon import lines
+    from tiedtools.models.translation.bleu import bleu
+
+    texts = [[" ".join(words) for _, words in lines(path, errors)] for path in (hypothesis, *references)]
+    for path, text in zip(references, texts[1:]):
+        if len(text) != len(texts[0]):
+            what = f"has {counted(len(text), 'line')}, but {shown(hypothesis)} has {len(texts[0]):,}"
+            raise TiedtoolsError(f"{shown(path)}: {what}; give a reference for each translation")
+    result = bleu(texts[0], texts[1:], tokenize, lowercase)
+    return Answer(f"{result.line}\n", {"bleu": result.score, "signature": result.signature, **result.details})

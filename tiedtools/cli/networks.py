@@ -9,10 +9,9 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, LmContinuation, LmReading
 from tiedtools.cli import training
 from tiedtools.cli.command import SectionedCommand, sections
-from tiedtools.cli.options import flag, text_option
+from tiedtools.cli.options import as_options, flag, text_option
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.shared import LM_TEXT, OUTPUT, texts_argument
-from tiedtools.cli.spelling import as_options
 from tiedtools.models.lm import presets
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.translation import config as translation
@@ -41,11 +40,6 @@ def list_presets(ctx: click.Context, parameter: click.Parameter, value: Any) -> 
     ctx.exit()
 
 
-def complete_preset(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the preset names that start with `incomplete`, for shell completion."""
-    return [name for name in PRESETS[str(ctx.command.name)] if name.startswith(incomplete)]
-
-
 # Settings of `lm` only, of the continuation of a model, and of the optimizers of all three commands.
 CELL, CONTINUED = "cell depth transform_bias", "init_from grow freeze"
 OPTIMIZATION = ["optimizer nonmono average_after lr clip", Optimization]
@@ -54,7 +48,8 @@ PRESET = [
     "preset",
     flag("list-presets", "List the presets with their settings and exit.", expose_value=False, **LISTED),
 ]
-CHANGED = dict(preset=dict(shell_complete=complete_preset, **LISTED), size=dict(also="emb"))
+completed = lambda ctx, _, start: [name for name in PRESETS[ctx.command.name] if name.startswith(start)]
+CHANGED = dict(preset=dict(shell_complete=completed, **LISTED), size=dict(also="emb"))
 
 LM_LAYOUT = {
     "Text": LM_TEXT,
@@ -142,17 +137,14 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     texts, files = training.texts_for(ctx), training.files_of(ctx)
     trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
-    training.warn_idle(ctx, idle_in_lm(trainer.config, trainer.schedule))
+    training.warn_idle(ctx, idle(trainer.config, trainer.schedule))
     training.train(ctx, trainer, LmReport(debug))
 
 
 @click.command("nmt", cls=SectionedCommand, short_help="Train a translation model.")
 @sections(NMT_LAYOUT, *NMT_KINDS, omit="save_vocab", defaults=NMT_DEFAULTS, **NMT_CHANGED)
 @click.pass_context
-def nmt(
-    ctx: click.Context, /, debug: int, source: tuple[str, ...], target: tuple[str, ...], valid_source: tuple[str, ...],
-    valid_target: tuple[str, ...], no_memory_check: bool, **options: Any
-) -> None:  # fmt: skip
+def nmt(ctx: click.Context, /, **options: Any) -> None:
     """Train an attention model that translates --source into --target, with untied or tied embeddings.
 
     Line N of one text translates line N of the other; words are separated by whitespace. Texts may be compressed (.gz
@@ -168,12 +160,11 @@ def nmt(
     model = Translator(**training.settings_of(ctx))
     config, schedule, _ = model.configured
     log_preset(ctx, *model.configured)
-    without_valid = {} if valid_source else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
+    without_valid = {} if options["valid_source"] else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
     training.warn_idle(ctx, idle(config, schedule) | without_valid)
-    valid: dict[str, Any] = dict(valid_source=list(valid_source) or None, valid_target=list(valid_target) or None)
-    texts = dict(valid, no_memory_check=no_memory_check)
-    trainer = model.trainer(list(source), list(target), **texts, **training.files_of(ctx))
-    training.train(ctx, trainer, LmReport(debug))
+    texts = {name: [*options[name]] or None for name in ("source", "target", "valid_source", "valid_target")}
+    trainer = model.trainer(**texts, no_memory_check=options["no_memory_check"], **training.files_of(ctx))
+    training.train(ctx, trainer, LmReport(options["debug"]))
 
 
 def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str, Any]) -> None:
@@ -185,27 +176,25 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
+USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
+IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
+
+
 def idle(config: Any, schedule: Any) -> dict[str, str]:
-    """Return the optimization and training options without effect, a dict: name -> reason."""
-    used = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
-    names = {name for settings in used.values() for name in settings}
-    unused = sorted(names - {*used.get(schedule.schedule, [])})
-    reasons = dict.fromkeys(unused, f"with --schedule {schedule.schedule}")
-    reasons |= {"restart": "with one session"} if schedule.sessions == 1 else {}
-    if config.optimizer != "nt-asgd":
-        reasons |= dict.fromkeys(("nonmono", "average_after"), "without --optimizer nt-asgd")
-    return reasons
-
-
-def idle_in_lm(config: Any, schedule: Any) -> dict[str, str]:
-    """Return the options of `lm` and `lstm` without effect, a dict: name -> reason."""
-    linear = config.tying == "linear" or config.projection
+    """Return the options without effect, a dict: name -> reason."""
+    names = {name for settings in USED.values() for name in settings}
+    unused = sorted(names - {*USED.get(schedule.schedule, [])})
     reasons = {
-        "without --augment": () if config.augment or config.augment_share else ("tau", "detach"),
-        "with --dropout-kind standard": ("mask_sharing",) if config.dropout_kind == "standard" else (),
-        "with --init-by-width": ("init_lstm",) if config.init_by_width and not linear else (),
-        "with morphs": ("language", "filters") if config.subwords == "morphs" else (),
-        "with chars": ("language",) if config.subwords == "chars" else (),
-        "with syllables": ("filters",) if config.subwords == "syllables" else (),
+        f"with --schedule {schedule.schedule}": unused,
+        "with one session": ["restart"] if schedule.sessions == 1 else [],
+        "without --optimizer nt-asgd": ["nonmono", "average_after"] if config.optimizer != "nt-asgd" else [],
     }
-    return {name: reason for reason, names in reasons.items() for name in names} | idle(config, schedule)
+    if isinstance(config, LstmConfig):
+        linear = config.tying == "linear" or config.projection
+        reasons = {
+            "without --augment": [] if config.augment or config.augment_share else ["tau", "detach"],
+            "with --dropout-kind standard": ["mask_sharing"] if config.dropout_kind == "standard" else [],
+            "with --init-by-width": ["init_lstm"] if config.init_by_width and not linear else [],
+            f"with {config.subwords}": IDLE_WITH_SUBWORDS.get(str(config.subwords), "").split(),
+        } | reasons
+    return {name: reason for reason, names in reasons.items() for name in names}

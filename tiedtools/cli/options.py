@@ -1,4 +1,4 @@
-"""Options, option types, and decorators shared by several commands."""
+"""Options, decorators shared by several commands, and settings spelled as options: `drop_out=.5` is --drop-out .5."""
 
 import dataclasses
 import functools
@@ -10,9 +10,54 @@ from typing import Any
 import click
 
 from tiedtools.base.settings import SIDES
-from tiedtools.cli.spelling import SHORTCUTS, spelled
 
 Decorator = Callable[[Any], Any]  # of a command or another decorator
+# Option -> (its setting, which has another name, {value of the option: value of the setting}).
+SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
+    "tie": ("tying", {True: "tied", False: "untied"}),
+    "tie_signs": ("tying", {True: "signs"}),
+    "tie_linear": ("tying", {True: "linear"}),
+    "no_output_bias": ("output_bias", {True: False}),
+    "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
+}
+PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
+# Settings translated for every command, even one without these options.
+OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
+
+
+def spelled(message: str, command: Any) -> str:
+    """Return `message` with backticked names of the click command's parameters replaced by their options."""
+    names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
+
+    def translate(match: re.Match[str]) -> str:
+        name, value = match[1], match[2] and match[2].strip("'")
+        if name not in names and name not in OF_OTHERS:
+            return (TYPED | PHRASES).get((name, value), match[0])
+        return as_option(name, value, names.get(name))
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
+
+
+def as_option(name: str, value: Any = None, option: str | None = None) -> str:
+    """Return a setting as typed, with its value if it is no flag; `option`: its option if it has another name."""
+    option = option or f"--{'no-' if value is False else ''}{name.replace('_', '-')}"
+    return option if value is None or isinstance(value, bool) else f"{option} {value}"
+
+
+def as_options(settings: dict[str, Any]) -> str:
+    """Return settings, a dict by name, as typed on the command line."""
+    options = []
+    for name, value in settings.items():
+        number = f"{value:g}" if isinstance(value, float) else value
+        options.append(TYPED.get((name, str(value))) or as_option(name, number))
+    return " ".join(options)
+
+
+TYPED = {  # (setting, value) -> its shortcut as typed on the command line
+    (setting, str(meant)): as_option(name, value)
+    for name, (setting, values) in SHORTCUTS.items()
+    for value, meant in values.items()
+}
 
 
 class Option(click.Option):
@@ -65,19 +110,13 @@ def flag(name: str, help: str, **attributes: Any) -> Decorator:
     return option(name, is_flag=True, help=help, show_default=False, **attributes)
 
 
-def json_option(help: str) -> Decorator:
-    """Return the `--json` flag; its parameter is `as_json`."""
-    return flag("json", help, python_name="as_json")
-
-
 def file_option(name: str, help: str, metavar: str = "FILE", **attributes: Any) -> Decorator:
     """Return an option for the path of a file."""
     return option(name, metavar=metavar, help=help, **attributes)
 
 
-def text_option(name: str, help: str, **attributes: Any) -> Decorator:
-    """Return an option for the path of a text."""
-    return file_option(name, help, "TEXT", **attributes)
+text_option = functools.partial(file_option, metavar="TEXT")  # an option for the path of a text
+json_option = functools.partial(flag, "json", python_name="as_json")  # the `--json` flag
 
 
 def choice(name: str, choices: str, help: str, default: str | None = None) -> Decorator:
@@ -123,13 +162,11 @@ def option_of(
     name = name or field.name.replace("_", "-")
     default = None if "[default: " in attributes["help"] else field.default
     attributes = {"setting": field.name, "default": default, **attributes}
-    if "type" in attributes:
-        pass
-    elif choices:
-        attributes["type"] = click.Choice([choice for choice in choices if choice])
+    if choices:
+        attributes.setdefault("type", click.Choice([choice for choice in choices if choice]))
     elif within:
-        attributes["type"] = (Finite if float in kinds else click.IntRange)(*within)
-    elif bool in kinds:
+        attributes.setdefault("type", (Finite if float in kinds else click.IntRange)(*within))
+    elif bool in kinds and "type" not in attributes:
         attributes |= dict(is_flag=True, show_default=False)
         name += f"/--no-{name}" if "/" not in name and (off or attributes["default"] is not False) else ""
     return option(name, field.name, also, **attributes)
@@ -137,14 +174,13 @@ def option_of(
 
 def shortcuts_of(field: dataclasses.Field[Any], changed: dict[str, Any]) -> Iterator[Decorator]:
     """Yield the options that are shortcuts for values of a setting, with the help for the first value."""
-    help = field.metadata["help"]
     for name, (setting, values) in SHORTCUTS.items():
         value = next(iter(values.values()))
-        if setting == field.name and value in help:
-            flag = f"{name.replace('_', '-')}{f'/--no-{name}' if any(value is False for value in values) else ''}"
-            attributes = {"name": flag, "is_flag": True, "show_default": False, "help": help[value]}
-            attributes |= changed.get(name, {})
-            yield option(attributes.pop("name"), name, setting=setting, values=values, **attributes)
+        if setting == field.name and value in field.metadata["help"]:
+            attributes = {"name": name.replace("_", "-"), "help": field.metadata["help"][value]}
+            attributes["name"] += f"/--no-{name}" if any(value is False for value in values) else ""
+            attributes |= {"is_flag": True, "show_default": False, **changed.get(name, {})}
+            yield option(python_name=name, setting=setting, values=values, **attributes)
 
 
 def options_of(kind: Any, *names: str, defaults: Any = None, **changed: Any) -> list[Decorator]:
@@ -153,15 +189,13 @@ def options_of(kind: Any, *names: str, defaults: Any = None, **changed: Any) -> 
     defaults  dict of defaults that differ from the fields' defaults
     changed   name of an option -> arguments of `option_of` that override the field's metadata
     """
-    decorators = []
-    fields = {field.name: field for field in dataclasses.fields(kind)}
+    decorators, fields = [], {field.name: field for field in dataclasses.fields(kind)}
     for name in names or declared(kind):
-        field = fields[name]
         if any(setting == name for setting, _ in SHORTCUTS.values()):
-            decorators += shortcuts_of(field, changed)
+            decorators += shortcuts_of(fields[name], changed)
         else:
             default = {"default": defaults[name]} if name in (defaults or {}) else {}
-            decorators.append(option_of(field, **{**field.metadata, **default, **changed.get(name, {})}))
+            decorators.append(option_of(fields[name], **{**fields[name].metadata, **default, **changed.get(name, {})}))
     return decorators
 
 

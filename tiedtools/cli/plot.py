@@ -53,9 +53,7 @@ def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], 
     The axis of perplexities is logarithmic. A dot marks the best epoch of each run. Perplexities that count `<unk>`
     cannot be compared with those that leave unknown words out.
     """
-    from tiedtools.evaluation.logs import read_log
-
-    runs = [(log, read_log(log)) for log in logs]
+    runs = [(log, pictures.read_log(log)) for log in logs]
     pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)
 
 
@@ -70,9 +68,7 @@ def means(pictures: Any, axes: Any, table: str, x: str, y: str, by: str | None) 
 
     TABLE is tab-separated, with column names in the first line and one run per line; - is standard input.
     """
-    from tiedtools.evaluation.logs import read_points
-
-    pictures.means(axes, read_points(table, x, y, by), (x, y))
+    pictures.means(axes, pictures.read_points(table, x, y, by), (x, y))
 
 
 @plot_command("speed", "Plot training speeds from a benchmark.")
@@ -85,9 +81,7 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
     JSON is a file with the benchmark's output; `-` or no argument reads standard input. Programs that were measured
     with other numbers of threads only are omitted.
     """
-    from tiedtools.evaluation.logs import read_speeds
-
-    unit, rows = read_speeds(path)
+    unit, rows = pictures.read_speeds(path)
     threads = threads or max(row[1] for row in rows)
     chosen = [(name, *speeds) for name, count, *speeds in rows if count == threads]
     if not chosen:
@@ -118,8 +112,7 @@ def words(
     from tiedtools.vectors.vectors import Vectors
 
     vectors = Vectors.read(path, **reading)
-    unknown = [word for word in words if word not in vectors]
-    for word in unknown:
+    for word in (unknown := [word for word in words if word not in vectors]):
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
     known = [word for word in dict.fromkeys(words) if word in vectors]
     plotted = dict.fromkeys(known if words else vectors.words[:first])
@@ -189,9 +182,7 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     WEIGHTS was written by `tiedtools translate --align`; `-` or no argument reads standard input. Of several
     translations of a line, the first is plotted.
     """
-    from tiedtools.evaluation.logs import read_attention
-
-    pictures.attention(axes, *read_attention(path, line))
+    pictures.attention(axes, *pictures.read_attention(path, line))
 
 
 @command("explore", "Write a page of word vectors to look at.", reads="path", writes="target")

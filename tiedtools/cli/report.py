@@ -11,7 +11,7 @@ import click
 
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import in_digits, log
-from tiedtools.cli.spelling import spelled
+from tiedtools.cli.options import spelled
 from tiedtools.runs.progress import SHORT, Bar
 
 LINE_EVERY = 10  # seconds between progress lines where there is no terminal
@@ -50,8 +50,7 @@ class Report(Bar):
 
     note: tuple[int, str] | None = None
 
-    def __init__(self, verbosity: int = 2, perplexities: bool = False) -> None:
-        super().__init__(perplexities)
+    def __init__(self, verbosity: int = 2) -> None:
         self.verbosity = verbosity
 
     def compiling(self, number: int | None, expected: int) -> None:
@@ -68,8 +67,7 @@ class Report(Bar):
     def begin(self, total: int, begun: int = 0, history: Any = (), endless: bool = False) -> None:
         if self.note:
             log.log(*self.note)
-        self.total, self.begun, self.span = total, begun, " of the epoch" * endless
-        self.started = time.monotonic()
+        self.total, self.begun, self.span, self.started = total, begun, " of the epoch" * endless, time.monotonic()
         self.line_due = self.started + min(FIRST_LINE, LINE_EVERY)
         if self.verbosity > 1 and sys.stderr.isatty():
             super().begin(total, begun, history, endless)
@@ -104,8 +102,7 @@ class Report(Bar):
 class LmReport(Report):
     """Training progress of a language model, with perplexities."""
 
-    def __init__(self, verbosity: int = 2) -> None:
-        super().__init__(verbosity, perplexities=True)
+    perplexities = True
 
     def line(  # type: ignore[override]
         self, epoch: int, lr: float, train_ppl: float, valid_ppl: float | None, words_per_s: float, seconds: float,
@@ -113,8 +110,8 @@ class LmReport(Report):
     ) -> str:  # fmt: skip
         valid = "" if valid_ppl is None else f", valid ppl {in_digits(valid_ppl)}"
         valid += "" if valid_bleu is None else f", BLEU {valid_bleu:.2f}"
-        summary = f"lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {words_per_s:,.0f} words/s"
-        return f"epoch {epoch}: {summary}, {clock(seconds)}"
+        speed = f"{words_per_s:,.0f} words/s, {clock(seconds)}"
+        return f"epoch {epoch}: lr {lr:.4g}, train ppl {in_digits(train_ppl)}{valid}, {speed}"
 
 
 class RnnlmReport(LmReport):

@@ -37,10 +37,6 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     """
     from tiedtools.api.slices import COMPASS
 
-    def read(path: str) -> dict[str, Any]:
-        with open_source(path) as file:
-            return manifests.loads(file.read(), path)
-
     recorded = read(path)
     if slices := recorded["options"].get("slices"):
         path = os.path.join(os.path.dirname(path), COMPASS + manifests.SUFFIX)  # its inputs are all texts
@@ -86,7 +82,7 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
 
     ctx.obj = dict(inputs=recorded["inputs"], manifests=[])
     ctx.meta["argv"] = [name, *argv]
-    with in_directory(directory), new_folder(folder):
+    with working(directory, folder):
         training = ctx.parent.command.get_command(ctx.parent, name)  # type: ignore[union-attr]
         with training.make_context(name, argv, parent=ctx) as inner:
             training.invoke(inner)
@@ -107,6 +103,12 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
         return
     reasons = f": {'; '.join(differences)}" if differences else ""
     raise TiedtoolsError(f"{path}: the outputs differ from the recorded ones{reasons}")
+
+
+def read(path: str) -> dict[str, Any]:
+    """Read a manifest."""
+    with open_source(path) as file:
+        return manifests.loads(file.read(), path)
 
 
 def changed_environment(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -133,29 +135,20 @@ def compare(recorded: dict[str, Any], now: dict[str, Any]) -> tuple[bool, list[s
 
 
 @contextlib.contextmanager
-def in_directory(path: str) -> Iterator[None]:
-    """Run the block with `path` as the working directory."""
+def working(directory: str, folder: str) -> Iterator[None]:
+    """Run the block in a directory, with a folder for its outputs, which is removed afterwards if it is empty."""
     before = os.getcwd()
+    path, problem = directory, "cannot change to this directory: {}; choose another --directory"
     try:
         os.chdir(path)
+        path, problem = folder, "cannot be created: {}; choose another --folder"
+        os.makedirs(path, exist_ok=True)
     except OSError as error:
-        problem = f"cannot change to this directory: {error.strerror}"
-        raise TiedtoolsError(f"{path}: {problem}; choose another --directory") from None
+        os.chdir(before)
+        raise TiedtoolsError(f"{path}: {problem.format(error.strerror)}") from None
     try:
         yield
     finally:
         os.chdir(before)
-
-
-@contextlib.contextmanager
-def new_folder(folder: str) -> Iterator[None]:
-    """Create a folder for the block; remove it afterwards if it is empty."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise TiedtoolsError(f"{folder}: cannot be created: {error.strerror}; choose another --folder") from None
-    try:
-        yield
-    finally:
         with contextlib.suppress(OSError):
             os.rmdir(folder)

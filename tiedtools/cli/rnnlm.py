@@ -9,12 +9,12 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, LmReading
 from tiedtools.cli.command import SectionedCommand, sections
-from tiedtools.cli.options import Finite, explicit, file_option, flag, integer, option, option_names
+from tiedtools.cli.options import Finite, as_option, explicit, file_option, flag, integer, option, option_names
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
-from tiedtools.cli.spelling import as_option
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
+from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sources import read_once, shown
 from tiedtools.training.schedules import Training
 
@@ -134,9 +134,9 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
 
     begin(ctx)
     settings, texts = settings_of(ctx), texts_of(ctx)
-    rnnlm_options = {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
     config, schedule, reading = configure(**settings)
     reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if as_rnnlm else {})
+    reading |= {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
     files = Files(**files_of(ctx, **({"output": None} if as_rnnlm else {})))
     needed = {
         "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"], "lm_prob": ["weight"],
@@ -145,26 +145,18 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     idle = {name: as_option(needs) for needs, names in needed.items() for name in names if not options[needs]}
     warn_idle(ctx, {name: f"without {option}" for name, option in idle.items()})
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
-    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **rnnlm_options, **reading)
+    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
     if trainer.restored:
         message = "Restoring network from file to continue training..."
         print_text(f"{message}\n") if as_rnnlm and options["debug"] else log.info(message)
-        log_ignored(ctx, config, trainer.config)
-    report = RnnlmReport if as_rnnlm else LmReport
-    return train(ctx, trainer, report(options["debug"]))
-
-
-def log_ignored(ctx: click.Context, config: Any, saved: Any) -> None:
-    """Log the options without effect because the model file has a different configuration."""
-    names = option_names(ctx)
-    changed = [
-        names[name]
-        for name in sorted(explicit(ctx))
-        if name in ("min_count", "max_vocab", "read_vocab") or getattr(config, name, None) != getattr(saved, name, None)
-    ]
-    if changed:
-        ignored = "these options are ignored; the model file's settings apply"
-        log.info(f"{ctx.params['rnnlm']}: {ignored}: {', '.join(changed)}")
+        names, saved = option_names(ctx), vars(trainer.config)
+        without_effect = {"min_count", "max_vocab", "read_vocab"} | {
+            k for k, v in vars(config).items() if v != saved[k]
+        }
+        if changed := [names[name] for name in sorted(explicit(ctx) & without_effect)]:
+            ignored = "these options are ignored; the model file's settings apply"
+            log.info(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")
+    return train(ctx, trainer, (RnnlmReport if as_rnnlm else LmReport)(options["debug"]))
 
 
 def test_model(
@@ -174,7 +166,6 @@ def test_model(
 ) -> None:  # fmt: skip
     """Print the output of rnnlm with -test, -nbest, and -gen. n-best lists are not tokenized."""
     from tiedtools.evaluation import rnnlmtest
-    from tiedtools.text.raw import as_trained, prepared
 
     values = model.params.values.copy() if dynamic and gen else model.params.values
     if test is not None and nbest:

@@ -1,23 +1,36 @@
 """Prepare texts: `tokenize`, `vocab`, `phrases`, `segment`, and `data`."""
 
+import contextlib
+import dataclasses
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from tiedtools.base.messages import log
 from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.report import show_messages
 from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
+from tiedtools.files.output import open_packed
+from tiedtools.parallel import ranks
+from tiedtools.text import datasets
+from tiedtools.text.parts import shares
 from tiedtools.text.phrases import Phrases
+from tiedtools.text.raw import Raw, prepared
+from tiedtools.text.sources import shown
+
+output_option = option("output", default="-", help="Output file; - is standard output.")
 
 
 @command("tokenize", "Split raw text into words.", reads="texts", writes="output")
 @texts_argument
 @together(*options_of(Tokenization), *options_of(Reading, "field", "errors"))
 @option("threads", type=click.IntRange(1, 1024), help="Number of processes.  [default: all available cores]")
-@option("output", default="-", help="Output file; - is standard output.")
+@output_option
 def tokenize(texts: list[str], field: str | None, errors: str, threads: int | None, **rules: Any) -> Iterator[Answer]:
     """Write the words of TEXT, separated by spaces, in the lines of TEXT.
 
@@ -29,11 +42,8 @@ def tokenize(texts: list[str], field: str | None, errors: str, threads: int | No
     lines, CSV, or TSV, one document a record. The commands that train apply the same with --tokenize, and store it in
     the model. Requires regex: pip install "tiedtools[text]".
     """
-    from tiedtools.text.raw import Raw
-
     for text in texts:
-        for piece in Raw(text, Tokenization(**rules), field, errors, processes=threads).pieces():
-            yield Answer(piece)
+        yield from map(Answer, Raw(text, Tokenization(**rules), field, errors, processes=threads).pieces())
 
 
 @command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")
@@ -47,11 +57,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
     the number of lines. Words with equal counts are in order of first occurrence.
     """
-    from tiedtools.base.messages import log
-    from tiedtools.parallel import ranks
     from tiedtools.text.counting import count, count_shares
-    from tiedtools.text.parts import shares
-    from tiedtools.text.raw import prepared
 
     if mpi := ranks.current:
         share = prepared(shares(texts, mpi.size)[mpi.rank], **raw, errors=errors, processes=1)
@@ -75,7 +81,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     *options_of(Reading, "tokenize", "field"),
     option("load", metavar="FILE", help="Join the phrases in FILE, written by --save, instead of learning phrases."),
     option("save", metavar="FILE", help="Write the phrases to FILE, tab-separated: pass, phrase, words, score, count."),
-    option("output", default="-", help="Output file; - is standard output."),
+    output_option,
     debug_option,
     errors_option,
 )
@@ -92,13 +98,6 @@ def phrases(
     passes: --threshold 200 --threshold 100. The options of word2phrase are accepted with the same meaning, and the
     scores are the same. The commands that train join the phrases of a list with --phrases, and store it in the model.
     """
-    import contextlib
-    import logging
-
-    from tiedtools.cli.report import show_messages
-    from tiedtools.files.output import open_packed
-    from tiedtools.text.raw import prepared
-
     show_messages(logging.INFO if debug else logging.WARNING)
     settings = {name: value for name, value in settings_of(ctx).items() if name in vars(Phrases)}
     if load and settings:
@@ -122,7 +121,7 @@ def phrases(
 @option("language", default="en_US", metavar="CODE", help="Language of the hyphenation patterns for --syllables.")
 @option("separator", default="@@", help="Mark at the end of each subword that does not end its word.")
 @flag("types", "Print each different word once, as `word<TAB>sub sub`.")
-@option("output", default="-", help="Output file; - is standard output.")
+@output_option
 @seed_option
 @errors_option
 def segment(
@@ -139,48 +138,37 @@ def segment(
     whole TEXT has been read. To split other texts in the same way, --save the morphs and --load them. Learning requires
     Morfessor and --syllables requires Pyphen: pip install "tiedtools[subwords]".
     """
-    import contextlib
-
     from tiedtools.evaluation.lexicon import lines as lines_of
-    from tiedtools.files.output import open_packed
     from tiedtools.text import morphs as morfessor
     from tiedtools.text import subwords
     from tiedtools.text.encoding import encode
-    from tiedtools.text.sources import shown
-    from tiedtools.text.subwords import Syllables
 
     morphs = morphs or bool(load)
     if morphs + syllables + chars != 1:
         raise click.UsageError("choose one of --morphs, --syllables, and --chars; --load implies --morphs")
     learning = morphs and not load
-    alone, given = "requires --morphs, without --load", explicit(click.get_current_context())
-    for name, wrong, problem in (
-        ("save", not learning, alone),
-        ("seed", not learning, alone),
-        ("language", not syllables, "requires --syllables"),
-        ("separator", types, "cannot be used with --types"),
-    ):
-        if wrong and name in given:
-            raise click.UsageError(f"--{name} {problem}")
+    wrong = dict.fromkeys(("save", "seed"), "requires --morphs, without --load") if not learning else {}
+    wrong |= {} if syllables else {"language": "requires --syllables"}
+    wrong |= {"separator": "cannot be used with --types"} if types else {}
+    for name in [name for name in wrong if name in explicit(click.get_current_context())]:
+        raise click.UsageError(f"--{name} {wrong[name]}")
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         lines = (words for _, words in lines_of(text, errors))
         if syllables:
-            split = Syllables(language).load().segment
+            split = subwords.Syllables(language).load().segment
         elif chars:
             split = list
+        elif load:
+            split = morfessor.Lexicon.of(morfessor.read(load)).segment
         else:
-            if learning:
-                morfessor.morfessor()  # before the text is read
-                encoded = encode([text], errors=errors)
-                lines = encoded.sentences()
-                analyses = morfessor.learn(encoded.vocab.words[1:], seed)
-                if saved:
-                    morfessor.write(saved, analyses)
-            else:
-                analyses = morfessor.read(load)  # type: ignore[arg-type]
+            morfessor.morfessor()  # before the text is read
+            encoded = encode([text], errors=errors)
+            lines, analyses = encoded.sentences(), morfessor.learn(encoded.vocab.words[1:], seed)
+            if saved:
+                morfessor.write(saved, analyses)
             split = morfessor.Lexicon.of(analyses).segment
-        for line in subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text)):
-            yield Answer(line)
+        shown_as = subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text))
+        yield from map(Answer, shown_as)
 
 
 @click.group(short_help="Download and locate public test sets and texts.")
@@ -192,17 +180,10 @@ def data() -> None:
     """
 
 
-def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of sets and groups that start with `incomplete`, for shell completion."""
-    from tiedtools.text.datasets import DATASETS, groups
-
-    return [name for name in (*groups(), *DATASETS) if name.startswith(incomplete)]
-
-
-names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete)
-NAMES = (
-    "`tiedtools data list` lists the names; wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
-)
+completed = lambda ctx, _, start: [name for name in (*datasets.groups(), *datasets.DATASETS) if name.startswith(start)]
+names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed)
+GROUPS = "wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
+NAMES = f"`tiedtools data list` lists the names; {GROUPS}"
 
 
 @command("get", None, data, epilog=NAMES)
@@ -214,8 +195,6 @@ def get(names: tuple[str, ...], to: str | None) -> Iterator[Answer]:
     Files that exist unchanged are not downloaded again. TIEDTOOLS_MIRROR, a base URL or a folder, replaces the sources;
     it contains the files under the last component of their URLs.
     """
-    from tiedtools.text import datasets
-
     for name in datasets.expand(names):
         yield Answer(f"{datasets.download(name, to)}\n")
 
@@ -228,15 +207,11 @@ def list_sets(data: str | None) -> Answer:
 
     The license is given to the best of our knowledge; verify it before use.
     """
-    import dataclasses
-
-    from tiedtools.text.datasets import DATASETS, find
-
     lines, sets = [], {}
-    for name, entry in DATASETS.items():
-        path = find(name, data)
+    for name, entry in datasets.DATASETS.items():
+        path = datasets.find(name, data)
         lines.append("\t".join([name, entry.file, str(entry.size or "-"), entry.license, str(path or "-")]) + "\n")
-        sets[name] = {**dataclasses.asdict(entry), "path": None if path is None else str(path)}
+        sets[name] = {**dataclasses.asdict(entry), "path": path and str(path)}
         del sets[name]["sections"]  # titles
     return Answer("".join(lines), sets)
 
@@ -246,6 +221,4 @@ def list_sets(data: str | None) -> Answer:
 @data_option
 def path(names: tuple[str, ...], data: str | None) -> Answer:
     """Print the paths of data sets, one per line."""
-    from tiedtools.text import datasets
-
     return Answer("".join(f"{path}\n" for path in datasets.locate(datasets.expand(names), data).values()))

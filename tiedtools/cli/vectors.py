@@ -9,9 +9,8 @@ import click
 from tiedtools.base.errors import printable
 from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command, table
-from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option
+from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option, spelled
 from tiedtools.cli.shared import VECTOR_FORMATS, errors_option, format_option, reading_options, skip_bad_option
-from tiedtools.cli.spelling import spelled
 from tiedtools.files.output import refuse_clashes
 from tiedtools.text.sources import counted, numbered_lines
 
@@ -112,12 +111,10 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
         checked = Check(file, format, examples)
         total, lines, kinds = checked.counts.total(), [], {}
         for kind, cases in checked.problems.items():
-            shown = [f"{file}{position}: {spelled(text, check)}" for position, text in cases]
-            kinds[kind] = {"count": checked.counts[kind], "examples": shown}
-            lines += shown
-            if more := checked.counts[kind] - len(shown):
-                lines.append(f"{file}: {kind}: {more:,} more, {checked.counts[kind]:,} in all")
-        verdict = "all well" if not total else "1 problem" if total == 1 else f"{total:,} problems"
+            n, shown = checked.counts[kind], [f"{file}{position}: {spelled(text, check)}" for position, text in cases]
+            kinds[kind] = {"count": n, "examples": shown}
+            lines += [*shown, *[f"{file}: {kind}: {n - len(shown):,} more, {n:,} in all"] * (n > len(shown))]
+        verdict = counted(total, "problem") if total else "all well"
         summary = f"{checked.format or 'no format'}, {checked.rows:,} words of {checked.E or 0} numbers, {verdict}"
         if checked.use:
             words = f", {checked.rows:,} words" * (checked.rows > 0)

@@ -23,6 +23,7 @@ from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
 
 METHODS = ("add", "mul", "both", "avg")
+COMPARED = "accuracy", "accuracy_first", "difference", "low", "high", "p"  # figures of `compare`
 BATS_TYPES = "inflectional", "derivational", "encyclopedic", "lexicographic"  # names of sections begin with I, D, E, L
 
 
@@ -49,8 +50,7 @@ def read_set(path: Any) -> AnalogySet:
     BATS have totals by their first letter. Raises TiedtoolsError with file and line for a malformed line, or if there
     are no questions.
     """
-    questions, names = [], []
-    name = width = None
+    questions, names, name, width = [], [], None, None
     for number, line in numbered_lines(path):
         words = WORD.findall(line)
         if words[:1] == [":"]:
@@ -130,10 +130,8 @@ def summarize(analogy_set: AnalogySet, answered: Answered) -> list[dict[str, Any
     for name, in_section in analogy_set.sections.items():
         n, right = int((in_section & answered.known).sum()), int((in_section & answered.right).sum())
         low, high = wilson(right, n)
-        lines.append({
-            "section": name, "questions": int(in_section.sum()), "covered": n, "correct": right,
-            "accuracy": right / n if n else math.nan, "low": low, "high": high,
-        })  # fmt: skip
+        counts = dict(section=name, questions=int(in_section.sum()), covered=n, correct=right)
+        lines.append({**counts, "accuracy": right / n if n else math.nan, "low": low, "high": high})
     return lines
 
 
@@ -151,14 +149,12 @@ def compare(analogy_set: AnalogySet, answered: Answered, first: Answered) -> lis
         gained, lost = int((right & ~right_first).sum()), int((right_first & ~right).sum())
         center = (gained - lost) / (n + 2)
         half = Z * math.sqrt(((gained + lost + 2) / (n + 2) - center**2) / (n + 2))
-        accuracy, accuracy_first = (float(x.mean()) if n else math.nan for x in (right, right_first))
-        lines.append({
-            "section": name, "questions": n, "accuracy": accuracy, "accuracy_first": accuracy_first,
-            "difference": accuracy - accuracy_first,
-            "low": float(max(-1, center - half)) if n else math.nan,
-            "high": float(min(1, center + half)) if n else math.nan,
-            "p": mcnemar(gained, lost) if n else math.nan,
-        })  # fmt: skip
+        figures = (math.nan,) * 6
+        if n:
+            accuracies = float(right.mean()), float(right_first.mean())
+            ends = max(-1.0, center - half), min(1.0, center + half)
+            figures = *accuracies, accuracies[0] - accuracies[1], *ends, mcnemar(gained, lost)
+        lines.append({"section": name, "questions": n, **dict(zip(COMPARED, figures))})
     return lines
 
 
@@ -189,10 +185,9 @@ def evaluate(
     for file in files:
         vectors = read(file)
         for method in methods:
-            answered = answer(vectors, analogy_set, method, restrict, case)
-            results.append({"file": file, "method": method, "sections": summarize(analogy_set, answered)})
+            answered, label = answer(vectors, analogy_set, method, restrict, case), {"file": file, "method": method}
+            results.append({**label, "sections": summarize(analogy_set, answered)})
             if method in first:
-                sections = compare(analogy_set, answered, first[method])
-                differences.append({"file": file, "method": method, "sections": sections})
+                differences.append({**label, "sections": compare(analogy_set, answered, first[method])})
             first.setdefault(method, answered)
     return results, differences

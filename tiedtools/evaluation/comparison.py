@@ -199,9 +199,7 @@ def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarra
     matrix = unit(matrix).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":
-        return points, [
-            f"{name} principal component, {s:.0%} of the variance" for name, s in zip(("1st", "2nd"), shares)
-        ]
+        return points, [f"{k} principal component, {s:.0%} of the variance" for k, s in zip(("1st", "2nd"), shares)]
     tsne, start = method == "tsne", points / max(points[:, 0].std(), np.finfo(float).tiny)
     try:
         kind = imported(PROJECTIONS[method])

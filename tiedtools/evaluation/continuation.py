@@ -12,8 +12,10 @@ from tiedtools.network.network import State
 from tiedtools.training.scoring import TIME
 from tiedtools.vectors.neighbors import largest
 
+Ids = Sequence[int] | np.ndarray
 
-def read(model: Any, ids: Sequence[int] | np.ndarray, state: State) -> tuple[np.ndarray, State]:
+
+def read(model: Any, ids: Ids, state: State) -> tuple[np.ndarray, State]:
     """Read `ids` (at least one); return the next word's log probabilities, float64 [V], and the state after `ids`.
 
     The state has batch size 1. Raises TiedtoolsError if the model outputs NaN.
@@ -53,14 +55,11 @@ def draw(
     if not temperature:
         return int(candidates[scores.argmax()])
     with np.errstate(over="ignore"):
-        weights = np.exp((scores - scores.max()) / temperature)
-    bounds = np.cumsum(weights)
+        bounds = np.cumsum(np.exp((scores - scores.max()) / temperature))
     return int(candidates[np.searchsorted(bounds, rng.random() * bounds[-1], side="right")])
 
 
-def generate(
-    model: Any, choose: Callable[[np.ndarray], int], prompt: Sequence[int] | np.ndarray | None = None
-) -> Iterator[int]:
+def generate(model: Any, choose: Callable[[np.ndarray], int], prompt: Ids | None = None) -> Iterator[int]:
     """Generate word IDs endlessly, with 0 at each line end; choose(logprobs [V]) picks the next ID.
 
     prompt  IDs that begin every line and are not yielded; each line then starts from the state after `</s>`. None:
@@ -74,8 +73,8 @@ def generate(
 
 
 def sampled(
-    model: Any, words_of: list[str], prompt: Sequence[int] | np.ndarray | None = None, lines: int | None = None,
-    words: int | None = None, seed: int = 1, **settings: Any
+    model: Any, words_of: list[str], prompt: Ids | None, lines: int | None, words: int | None, seed: int,
+    **settings: Any
 ) -> Iterator[str | None]:  # fmt: skip
     """Yield sampled words, and None at the end of each line, until a limit is reached.
 

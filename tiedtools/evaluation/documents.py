@@ -26,11 +26,12 @@ from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
+Queries = Sequence[list[str]]
+Read = tuple[np.ndarray, np.ndarray, Iterator[str]]
+Encoded = tuple[np.ndarray, Iterable[str]]
 
 
-def read(
-    lexicon: Any, paths: Sequence[Any], unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
-) -> tuple[np.ndarray, np.ndarray, Iterator[str]]:
+def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Read:
     """Read the documents of a text, and queries, lists of words.
 
     unit  "line": each line is a document; "doc": empty lines separate documents
@@ -72,9 +73,7 @@ class DocumentVectors:
     def __init__(self, model: Any) -> None:
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
-    def encode(
-        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
-    ) -> tuple[np.ndarray, Iterable[str]]:
+    def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """Return the vectors [N, D] of the documents of a text and of queries, and the first lines; see `read`."""
         codes, starts, first_lines = read(self.lexicon, [path], unit, errors, queries)
         vectors = np.empty((len(starts) - 1, len(self.origin)), self.origin.dtype)
@@ -161,14 +160,12 @@ class SentenceVectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
         return Vectors(self.vectors.words, self.without(np.asarray(self.vectors.matrix) * self.weights[:, None]))
 
-    def encode(
-        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
-    ) -> tuple[np.ndarray, Iterable[str]]:
+    def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
         return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), first_lines
 
-    def read(self, *text: Any) -> tuple[np.ndarray, np.ndarray, Iterator[str]]:
+    def read(self, *text: Any) -> Read:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
         codes, starts, first_lines = read(self.lexicon, *text)
         known = self.lexicon.readable(codes) & (codes != 0)
@@ -193,17 +190,16 @@ class FastTextSentences:
     def tell_oovs(self) -> None:
         """Report nothing: words without a vector are left out."""
 
-    def encode(
-        self, path: Any, unit: str = "line", errors: str = "strict", queries: Sequence[list[str]] = ()
-    ) -> tuple[np.ndarray, Iterable[str]]:
+    def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors."""
         every = [words for _, words in lines(path, errors)]
-        groups = (
-            [[words] for words in every] if unit == "line" else [[*g] for k, g in itertools.groupby(every, bool) if k]
-        )
+        groups = [[words] for words in every]
+        if unit != "line":
+            groups = [[*group] for filled, group in itertools.groupby(every, bool) if filled]
         first_lines = [" ".join(group[0]) for group in groups]
-        documents = [[*itertools.chain(*group)] for group in groups]
-        documents = [[word.encode() for word in words] for words in [*documents, *queries]]
+        documents = [
+            [word.encode() for word in itertools.chain(*group)] for group in [*groups, *([q] for q in queries)]
+        ]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
 
@@ -255,19 +251,13 @@ def similar(
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
-    vectors = Vectors(list(range(n + len(typed))), matrix - (source.origin if center else 0))
-    rows = list(range(n, n + len(typed)))
-    for row, words in zip(rows, typed):
-        if unit == "line" and " ".join(words) in first_lines:
-            rows[row - n] = first_lines.index(" ".join(words))
+    texts = [*first_lines, *map(" ".join, typed)]
+    vectors = Vectors(list(range(len(texts))), matrix - (source.origin if center else 0))
+    rows = [texts.index(texts[row]) if unit == "line" else row for row in range(n, len(texts))]
     rows += [number - 1 for number in numbers]
     rows += np.random.default_rng(seed).choice(n, sample, replace=False).tolist()
-    texts = [*first_lines, *map(" ".join, typed)]
-    return [
-        {
-            "line": row + 1 if row < n else None,
-            "text": texts[row],
-            "similar": [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close],
-        }
-        for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top))
-    ]
+    results = []
+    for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top)):
+        nearest = [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close]
+        results.append({"line": row + 1 if row < n else None, "text": texts[row], "similar": nearest})
+    return results

@@ -19,8 +19,6 @@ from tiedtools.network.params import Buffers
 from tiedtools.network.threads import exclusive
 from tiedtools.training.scoring import TIME
 
-OPEN = Range(0, 1, min_open=True, max_open=True)
-
 
 def cached(model: Any, cache: int, cache_theta: float, cache_lambda: float) -> Any:
     """Return the language model with a cache of the last `cache` words; 0: return the model itself.
@@ -29,7 +27,7 @@ def cached(model: Any, cache: int, cache_theta: float, cache_lambda: float) -> A
     """
     size = checked("cache", cache, int, Range(0))
     theta = checked("cache_theta", cache_theta, float, Range(0, 1000))
-    weight = checked("cache_lambda", cache_lambda, float, OPEN)
+    weight = checked("cache_lambda", cache_lambda, float, Range(0, 1, min_open=True, max_open=True))
     return Cached(model, size, theta, weight) if size else model
 
 

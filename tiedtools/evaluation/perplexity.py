@@ -290,18 +290,14 @@ class Totals:
 
     def as_text(self, sentence: bool = False) -> str:
         """Format SRILM's two lines and, if words were scored as `<unk>`, a third with the results without them."""
-        stats = self.figures()
-        text = (
-            f"{self.sentences} sentences, {self.words} words, {self.unscored.sum()} OOVs\n"
-            f"{stats['zeroprobs']} zeroprobs, logprob= {stats['logprob']:g}"
-            f" ppl= {in_digits(stats['ppl'], 'g')} ppl1= {in_digits(stats['ppl1'], 'g')}\n"
-        )
+        formatted = lambda of: (f"{of['logprob']:g}", in_digits(of["ppl"], "g"), in_digits(of["ppl1"], "g"))
+        logprob, ppl, ppl1 = formatted(self.figures())
+        text = f"{self.sentences} sentences, {self.words} words, {self.unscored.sum()} OOVs\n"
+        text += f"{self.zeroprobs} zeroprobs, logprob= {logprob} ppl= {ppl} ppl1= {ppl1}\n"
         if self.outside and self.unk is not None and not sentence:
-            stats = self.figures(False)
-            text += (
-                f"scored as {UNK}: {counted(self.outside, 'word')} outside the vocabulary; without: logprob"
-                f" {stats['logprob']:g}, ppl {in_digits(stats['ppl'], 'g')}, ppl1 {in_digits(stats['ppl1'], 'g')}\n"
-            )
+            logprob, ppl, ppl1 = formatted(self.figures(False))
+            text += f"scored as {UNK}: {counted(self.outside, 'word')} outside the vocabulary; without:"
+            text += f" logprob {logprob}, ppl {ppl}, ppl1 {ppl1}\n"
         return text
 
 

@@ -18,6 +18,7 @@ from tiedtools.base.messages import in_digits, log, perplexity
 from tiedtools.evaluation import continuation
 from tiedtools.evaluation.documents import without_resets
 from tiedtools.evaluation.lexicon import NEWLINE, Lexicon, lines, pieces
+from tiedtools.evaluation.pairfiles import as_number
 from tiedtools.evaluation.perplexity import BATCH, LN10, OOV_NBEST, Stream, score, score_lines
 from tiedtools.text.sources import byte_lines, open_source, shown
 
@@ -138,11 +139,9 @@ def probabilities(path: str | None) -> Iterator[float]:
     number = 0
     with open_source(path) as file:
         for number, line in enumerate(byte_lines(file, shown(path)), 1):
-            try:
-                p = float(line.split(maxsplit=1)[0])
-            except (IndexError, ValueError):
-                p = -1.0
-            if not 0 <= p <= 1 or b"_" in line.split(maxsplit=1)[0]:
+            words = line.split(maxsplit=1)
+            p = as_number(words[0].decode("latin-1")) if words else None
+            if p is None or not 0 <= p <= 1:
                 raise TiedtoolsError(f"{shown(path)}:{number}: not a probability; give one per line and token")
             yield p
     raise TiedtoolsError(f"{shown(path)}:{number + 1}: the file ends too early; give a probability for each token")
@@ -180,8 +179,6 @@ def as_text(totals: np.ndarray, count: Any, weight: Any) -> str:
     text = "\ntest log probability: {:f}\n{}\nPPL net: {}\n{}"
     if weight is None:
         return text.format(totals[0], "", ppls[0], "")
-    logs = (
-        f"test log probability given by other lm: {totals[1]:f}\n"
-        f"test log probability {weight:f}*rnn + {1 - weight:f}*other_lm: {totals[2]:f}\n"
-    )
+    logs = f"test log probability given by other lm: {totals[1]:f}\n"
+    logs += f"test log probability {weight:f}*rnn + {1 - weight:f}*other_lm: {totals[2]:f}\n"
     return text.format(totals[0], logs, ppls[0], f"PPL other: {ppls[1]}\nPPL combine: {ppls[2]}\n")

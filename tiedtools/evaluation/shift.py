@@ -54,18 +54,15 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         order = np.argsort(-(counts + other_counts), kind="stable")
         order = order[~np.isnan(change[order])]
         expected[order] = median_filter(change[order], SIMILAR)
+    names = "word", "count", "count_other", "change", "low", "high", "expected"
+    columns = counts.tolist(), other_counts.tolist(), change.tolist(), similar, expected.tolist()
     lines = [
-        dict(word=word, count=int(count), count_other=int(other), change=float(value), low=1 - high, high=1 - low,
-             expected=float(usual))
-        for word, count, other, value, (_, low, high, _), usual
-        in zip(words, counts, other_counts, change, similar, expected)
+        dict(zip(names, (word, count, other, value, 1 - near.high, 1 - near.low, usual)))
+        for word, count, other, value, near, usual in zip(words, *columns)
         if value == value
-    ]  # fmt: skip
-    seen, other_seen = ([runs.words[row] for row in np.flatnonzero(runs.present.any(0))] for runs in (one, two))
-    only, other_only = (
-        [word for word in words if word not in others]
-        for words, others in ((seen, set(other_seen)), (other_seen, set(seen)))
-    )
+    ]
+    seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(runs.present.any(0))) for runs in (one, two)]
+    only, other_only = ([word for word in seen[k] if word not in seen[1 - k]] for k in (0, 1))
     return lines, only, other_only
 
 
@@ -83,10 +80,9 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
             if row is None or not runs.present[:, row].any():
                 continue
             first = first or (runs, row)
-            each, whole = (
-                run_cosines(a, b, np.array([first[1]]), np.array([row]), align=False)[:, 0]
-                for a, b in ((first[0], runs), (first[0].on_whole_text, runs.on_whole_text))
-            )
+            sides = (first[0], runs), (first[0].on_whole_text, runs.on_whole_text)
+            rows = np.array([first[1]]), np.array([row])
+            each, whole = (run_cosines(*side, *rows, align=False)[:, 0] for side in sides)
             similar = estimate(each, whole)
             near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
             place = dict(word=word, slice=name, count=int(runs.counts[row]))

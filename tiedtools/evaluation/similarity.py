@@ -81,8 +81,6 @@ def judge(
     case     as in `find_row`; "lower" also lower-cases the words to compose
     compose  function that maps a list of words to Vectors; pairs with a word that it cannot compose are excluded
     """
-    if oov not in OOV or case not in CASES:
-        raise ValueError(f"oov must be one of {OOV}, not {oov!r}; case one of {CASES}, not {case!r}")
     row_of = {word: find_row(vectors.index, word, case) for pair in similarity_set.pairs for word in pair}
     words, V = [word for word, row in row_of.items() if row < 0], len(vectors)
     if oov == "compose":
@@ -166,9 +164,8 @@ def interval(samples: np.ndarray, widest: float = 1) -> tuple[float | None, floa
 
 def disagreements(similarity_set: SimilaritySet, judged: Judged, top: int) -> np.ndarray:
     """Return the rows of the `top` used pairs whose ranks by human score and by cosine differ most."""
-    used = np.flatnonzero(judged.used)
-    ones = np.ones((1, len(used)), np.int64)
-    scores, cosines = (rank_deviations(x[used], ones)[0] for x in (similarity_set.scores, judged.cosines))
+    used, columns = np.flatnonzero(judged.used), (similarity_set.scores, judged.cosines)
+    scores, cosines = (rank_deviations(x[used], np.ones((1, len(used)), np.int64))[0] for x in columns)
     return used[np.argsort(-np.abs(scores - cosines), kind="stable")[:top]]
 
 
@@ -232,8 +229,7 @@ def permutation_test(differences: np.ndarray) -> float | None:
         return None
     if np.isnan(differences[0]):
         return math.nan
-    smaller = np.abs(differences) < np.abs(differences[0]) - 1e-12  # tolerance for rounding
-    return float(np.mean(~smaller))
+    return float(np.mean(~(np.abs(differences) < np.abs(differences[0]) - 1e-12)))  # tolerance for rounding
 
 
 def compare(

@@ -118,10 +118,8 @@ def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None 
             n, seen = (~np.isnan(block)).sum(0), ~np.isnan(center)
             means = np.where(seen, center, 0).sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
             means[(n < min(2, len(runs))) | (2 * n < len(runs)) | ~seen.any(0)] = np.nan
-            best = largest(means, top)
-            answers.append(
-                [neighbor(runs.words[row], block, row, top, center[:, row] if whole else ()) for row in best]
-            )
+            columns = [(row, center[:, row] if whole else ()) for row in largest(means, top)]
+            answers.append([neighbor(runs.words[row], block, row, top, column) for row, column in columns])
     return answers
 
 

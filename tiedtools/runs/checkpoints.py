@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,7 @@ class Checkpoint:
     configs   dataclasses of the options; a checkpoint that lacks an option was written with its default
     """
 
-    def __init__(
-        self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: Iterable[Any] = ()
-    ) -> None:
+    def __init__(self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: list[Any]) -> None:
         self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
@@ -62,34 +60,28 @@ class Checkpoint:
         was written by an incompatible version or by a run with other options, texts, or vocabulary.
         """
         with modelfile.report_corrupt(self.path, modelfile.CHECKPOINT):
-            progress, arrays = self.read_own()
+            header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
+            if header["kind"] != modelfile.CHECKPOINT:
+                problem = f"is a model ({brief(header['kind'])}), not a checkpoint; give one written by `checkpoint`"
+                raise TiedtoolsError(f"{self.path}: {problem}")
+            if header["version"] != __version__:
+                version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
+                raise self.other(version, "that version")
+            saved, progress = header["config"]["identity"], header["config"]["progress"]
+            options, own = saved["options"], self.identity["options"]
+            if (mpi := options.get("mpi")) != own.get("mpi"):
+                required = "an MPI launcher" if mpi else "one process and no launcher"
+                raise self.other(f"was created with{'' if mpi else 'out'} MPI", required)
+            for name in {**options, **own}:
+                was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
+                if was != now:
+                    problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
+                    raise self.other(problem, "the options of the checkpoint")
+            same_words = words == self.vocab.words and np.array_equal(arrays.pop("counts"), self.vocab.counts)
+            changed = [name for name, now in self.identity["texts"].items() if saved["texts"][name] != now]
+            for name in [*["vocabulary"] * (not same_words), *changed]:
+                raise self.other(f"was created with a different {name}", "the same texts and options")
             check(progress, arrays)
-        return progress, arrays
-
-    def read_own(self) -> tuple[dict[str, Any], Arrays]:
-        """Return (progress, arrays) of the file. Raises TiedtoolsError if another run wrote it."""
-        header, words, arrays = modelfile.load(self.path, modelfile.CHECKPOINT)
-        if header["kind"] != modelfile.CHECKPOINT:
-            raise TiedtoolsError(
-                f"{self.path}: is a model ({brief(header['kind'])}), not a checkpoint; give one written by `checkpoint`"
-            )
-        if header["version"] != __version__:
-            version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
-            raise self.other(version, "that version")
-        saved, progress = header["config"]["identity"], header["config"]["progress"]
-        if (mpi := saved["options"].get("mpi")) != self.identity["options"].get("mpi"):
-            required = "an MPI launcher" if mpi else "one process and no launcher"
-            raise self.other(f"was created with{'' if mpi else 'out'} MPI", required)
-        for name in {**saved["options"], **self.identity["options"]}:
-            was, now = (run["options"].get(name, self.defaults.get(name)) for run in (saved, self.identity))
-            if was != now:
-                problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
-                raise self.other(problem, "the options of the checkpoint")
-        changed = [name for name, now in self.identity["texts"].items() if saved["texts"][name] != now]
-        if words != self.vocab.words or not np.array_equal(arrays.pop("counts"), self.vocab.counts):
-            changed.insert(0, "vocabulary")
-        if changed:
-            raise self.other(f"was created with a different {changed[0]}", "the same texts and options")
         return progress, arrays
 
     def other(self, problem: str, needed: str) -> TiedtoolsError:

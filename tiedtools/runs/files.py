@@ -29,10 +29,6 @@ Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
 
 
-class Abandoned(Exception):
-    """Exception that closes unwritten files and discards their partial files."""
-
-
 class Target:
     """A file that is open from before training until it is written.
 
@@ -123,14 +119,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
     def diverged(self) -> bool:
         return isinstance(self.stopped, Diverged)
 
-    def write(self, name: str, write: Writer) -> None:
-        """Call write(file) and complete an output; if its disk is full, repeat this in another folder.
+    def write(self, name: Any, write: Writer, targets: dict[Any, Target] | None = None) -> None:
+        """Call write(file) and complete an output, or one of `targets`; if its disk is full, do so in another folder.
 
         Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
         """
-        self.complete(self.outputs[name], write)
-
-    def complete(self, target: Target, write: Writer) -> None:
+        target: Target = (targets or self.outputs)[name]
         uninterrupted = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
         try:
             with uninterrupted:
@@ -168,13 +162,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             return
         path = os.path.realpath(self.log_path)
         with contextlib.suppress(OSError):
-            if os.path.isfile(path):
-                with open(path, "rb") as file:
-                    finished = b'"params"' in file.read().rpartition(b"\n{")[2]
-                if finished:
-                    backup = os.path.relpath(suffixed(path, "finished"))
-                    shutil.copyfile(path, backup)
-                    self.backups[path] = backup
+            if os.path.isfile(path) and b'"params"' in Path(path).read_bytes().rpartition(b"\n{")[2]:
+                self.backups[path] = shutil.copyfile(path, os.path.relpath(suffixed(path, "finished")))
         with contextlib.suppress(OSError):  # devices and pipes
             self.log.truncate(0)
 
@@ -225,9 +214,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             self.backups[target] = os.path.relpath(suffixed(target, "finished"))
             move(target, self.backups[target])
 
-    def explain(
-        self, stop: KeyboardInterrupt | Diverged, reached: str, again: str = ""
-    ) -> KeyboardInterrupt | Diverged:
+    def explain(self, stop: BaseException, reached: str, again: str = "") -> KeyboardInterrupt | Diverged:
         """Return the KeyboardInterrupt or Diverged `stop` with a message about the outputs.
 
         reached  progress of the run, in words
@@ -246,10 +233,9 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         try:
             self.write_manifests()
         finally:
-            self.stack.__exit__(Abandoned, Abandoned(), None)
-        raised = None
-        if self.failures and not error[0]:
-            raised = next((stop for stop in self.failures if isinstance(stop, KeyboardInterrupt)), self.failures[0])
+            self.stack.__exit__(Exception, Exception(), None)  # discards the partial files of outputs not written
+        stops = [failure for failure in self.failures if isinstance(failure, KeyboardInterrupt)]
+        raised = None if error[0] else next(iter([*stops, *self.failures]), None)
         for failure in self.failures:
             if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
                 log.warning(f"tiedtools: {failure}")
@@ -263,12 +249,10 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         models = [name for name in written if name in self.manifests]
         outputs: list[str | None] = [*models[:1]] if self.stopped or not self.no_manifest else []
         for name in models[len(outputs) :]:
-            with contextlib.suppress(FileNotFoundError):  # the manifest of an earlier run or epoch
-                os.unlink(manifest_path(done[name]))
+            Path(manifest_path(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
+        write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):
-            self.complete(
-                self.manifests[name], lambda file: manifest.write(file, self.record.complete(self.stopped, done))
-            )
+            self.write(name, write, self.manifests)
 
 
 def remove_empty(path: str) -> None:
@@ -306,16 +290,14 @@ def refuse_reserved(outputs: Iterable[Any], others: Iterable[Any]) -> None:
 def move(path: str, new: str) -> None:
     """Rename an output and the manifest next to it, if there is one."""
     os.replace(path, new)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new + manifest.SUFFIX)
+    Path(new + manifest.SUFFIX).unlink(missing_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.replace(path + manifest.SUFFIX, new + manifest.SUFFIX)
 
 
 def remove(path: str) -> None:
     for name in path, path + manifest.SUFFIX:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        Path(name).unlink(missing_ok=True)
 
 
 def is_finished(path: str, records: Iterable[str] = ()) -> bool:
@@ -325,11 +307,10 @@ def is_finished(path: str, records: Iterable[str] = ()) -> bool:
     """
     if not os.path.exists(path) or not os.path.getsize(path):
         return False
+    names = []
     with contextlib.suppress(OSError):
         if manifest.is_manifest(path):
             return not stopped(path)
-    names = []
-    with contextlib.suppress(OSError):
         names = [str(name) for name in Path(path).parent.glob(f"*{manifest.SUFFIX}")]
     return not any(stopped(name, of=path) for name in {*records, *names})
 
@@ -337,10 +318,8 @@ def is_finished(path: str, records: Iterable[str] = ()) -> bool:
 def stopped(path: str, of: str | None = None) -> bool:
     """Return whether a manifest records a stopped run and, if `of` is given, the current content of that file."""
     try:
-        with open(path, "rb") as file:
-            record = manifest.loads(file.read(), path)
-        return bool(record.get("stopped")) and (
-            of is None or digests.of_file(of)["sha256"] in [output.get("sha256") for output in record["outputs"]]
-        )
+        record = manifest.loads(Path(path).read_bytes(), path)
+        outputs = [output.get("sha256") for output in record["outputs"]]
+        return bool(record.get("stopped")) and (of is None or digests.of_file(of)["sha256"] in outputs)
     except (OSError, TiedtoolsError):
         return False

@@ -10,6 +10,7 @@ from tiedtools.base import interrupts
 from tiedtools.base.messages import in_digits, log, perplexity, to_json
 
 SHORT = 1  # seconds; shorter compilation is not reported
+Callback = Callable[[dict[str, Any]], object]
 
 
 class Progress:
@@ -92,8 +93,7 @@ class Callbacks(Forwarder):
     """
 
     def __init__(
-        self, on_epoch: Callable[[dict[str, Any]], Any] | None = None,
-        on_timer: Callable[[dict[str, Any]], Any] | None = None, seconds: float = 10.0,
+        self, on_epoch: Callback | None = None, on_timer: Callback | None = None, seconds: float = 10.0,
         listener: Listener | None = None,
     ) -> None:  # fmt: skip
         super().__init__(listener or Progress())
@@ -124,7 +124,7 @@ class Callbacks(Forwarder):
         if self.on_epoch:
             self.call(self.on_epoch, dict(figures))
 
-    def call(self, function: Callable[[dict[str, Any]], Any], figures: dict[str, Any]) -> None:
+    def call(self, function: Callback, figures: dict[str, Any]) -> None:
         if self.stopped:
             return
         if bar := getattr(self.listener, "bar", None):
@@ -144,12 +144,10 @@ class Bar(Progress):
     perplexities  also show the perplexity
     """
 
+    perplexities = False
     bar: Any = None
     compilation: Any = None
     span = ""
-
-    def __init__(self, perplexities: bool = False) -> None:
-        self.perplexities = perplexities
 
     def tqdm(self, total: int, bar_format: str, **options: Any) -> Any:
         """Return a new bar of the library tqdm."""

@@ -1,6 +1,5 @@
 """The interface of the two training loops, word2vec's Run and the language models' Fit, and criteria for divergence."""
 
-import abc
 import contextlib
 import time
 from collections.abc import Iterator
@@ -8,18 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.files.modelfile import Arrays
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 
 
-class Session(abc.ABC):
-    """One training run of one model. The constructor validates its arguments; `go` may take hours.
+class Session:
+    """Base class of a training run of one model. The constructor validates its arguments; `go` may take hours.
 
     model       the model being trained
     checkpoint  its Checkpoint, or None
     history     list of dicts, the figures of each epoch
     progress    the Progress to report to
+
+    A subclass defines:
+
+    go(progress)            train to the end; raises KeyboardInterrupt or Diverged, leaving the best model available
+    figures                 results so far, a dict by name; None where unknown
+    standing                where a resumed run starts, for the log
+    reached                 progress so far, for messages
+    worthwhile(stopped)     whether the model is worth writing; stopped: the exception that stopped training, or None
+    contents()              (progress, arrays) for a checkpoint; progress is a JSON-serializable dict
+    check(progress, arrays)  raise one of modelfile.WRONG unless these, see `contents`, are complete and fit this run
+    load(checkpoint)        restore the state saved by `contents`; raises TiedtoolsError for the state of another run
     """
 
     checkpoint: Checkpoint | None = None
@@ -43,41 +52,6 @@ class Session(abc.ABC):
     def seconds(self) -> float:
         """Seconds of training so far, including earlier runs."""
         return self.elapsed if self.began is None else time.monotonic() - self.began
-
-    @abc.abstractmethod
-    def go(self, progress: Listener | None = None) -> Any:
-        """Train to the end. Raises KeyboardInterrupt or Diverged, leaving the best model available."""
-
-    @property
-    @abc.abstractmethod
-    def figures(self) -> dict[str, Any]:
-        """Results so far; None where unknown."""
-
-    @property
-    @abc.abstractmethod
-    def standing(self) -> str:
-        """Where a resumed run starts, for the log."""
-
-    @property
-    @abc.abstractmethod
-    def reached(self) -> str:
-        """Progress so far, for messages."""
-
-    @abc.abstractmethod
-    def worthwhile(self, stopped: BaseException | None = None) -> bool:
-        """Return whether the model is worth writing; `stopped` is the exception that stopped training, or None."""
-
-    @abc.abstractmethod
-    def contents(self) -> tuple[dict[str, Any], Arrays]:
-        """Return (progress, arrays) for a checkpoint; progress is JSON-serializable."""
-
-    @abc.abstractmethod
-    def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
-        """Raise one of modelfile.WRONG unless progress and arrays, see `contents`, are complete and fit this run."""
-
-    @abc.abstractmethod
-    def load(self, checkpoint: Checkpoint) -> None:
-        """Restore the state saved by `contents`. Raises TiedtoolsError for a checkpoint of another run."""
 
 
 WORST_LOSS = 2.0  # mean loss of an epoch, relative to the loss of uniform predictions

@@ -20,7 +20,6 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.files import RunFiles, Writer, refuse_reserved
 from tiedtools.runs.progress import EpochLog, Listener, Progress
-from tiedtools.runs.session import Session
 from tiedtools.text.phrases import PACKED, Phrases
 from tiedtools.text.raw import prepared
 from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
@@ -153,17 +152,13 @@ class Trainer(abc.ABC):
         """Return a short description of the model, for the log."""
 
     @abc.abstractmethod
-    def begin(self, model: Any, text: Any, resume: bool) -> Session:
+    def begin(self, model: Any, text: Any, resume: bool) -> Any:
         """Return the Session that trains the model, a Fit or a Run."""
 
     def writers(self, model: Any) -> dict[str, Writer]:
         """Return the functions that write the outputs to binary files after training, by name."""
-        words = self.written(model).words
-        return {
-            "save_model": model.save,
-            "output": lambda file: self.write_vectors(file, model),
-            "words": lambda file: matrixfiles.write_words(file, words),
-        }
+        words, output = self.written(model).words, lambda file: self.write_vectors(file, model)
+        return {"save_model": model.save, "output": output, "words": lambda file: matrixfiles.write_words(file, words)}
 
     def write_vectors(self, file: BinaryIO, model: Any) -> None:
         model.vectors(self.files.write).write_stream(file, self.format)
@@ -269,10 +264,8 @@ def with_precision(config: Any, checkpoint: str | None) -> Any:
 def tell_if_slow(precision: str | None, advice: str = "`precision=float32` is faster") -> None:
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
-        log.info(
-            "this CPU has no fast bfloat16 products (AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux);"
-            f" {advice}"
-        )
+        others = "AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux"
+        log.info(f"this CPU has no fast bfloat16 products ({others}); {advice}")
 
 
 def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) -> bool:
@@ -296,9 +289,8 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
     refuse_reserved([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     exists = checkpoint is not None and os.path.exists(checkpoint)
     if exists and not files.resume:
-        raise TiedtoolsError(
-            f"{checkpoint}: already exists; add `resume` to continue from it, or remove it to start over"
-        )
+        remedy = "add `resume` to continue from it, or remove it to start over"
+        raise TiedtoolsError(f"{checkpoint}: already exists; {remedy}")
     return exists
 
 

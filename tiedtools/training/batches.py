@@ -136,9 +136,8 @@ class Lines:
     def padded(self, rows: np.ndarray) -> np.ndarray:
         """Return the lines `rows` as the columns of an array, int32 [longest, rows], padded with -1."""
         t = np.arange(self.lengths[rows].max(initial=0))[:, None]
-        return np.where(
-            t < self.lengths[rows], self.ids[np.minimum(self.starts[rows] + t, len(self.ids) - 1)], np.int32(-1)
-        )
+        positions = np.minimum(self.starts[rows] + t, len(self.ids) - 1)
+        return np.where(t < self.lengths[rows], self.ids[positions], np.int32(-1))
 
 
 class Pairs:

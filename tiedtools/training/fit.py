@@ -129,8 +129,7 @@ class Fit(Session, Standing):
         if checkpoint is not None:
             texts = dict(training_text=train_ids, validation_text=self.valid_ids, **getattr(model, "identity", {}))
             identity = checkpoints.identity(self.options(), **texts)
-            configs = model.config, training
-            self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, configs)
+            self.checkpoint = Checkpoint(checkpoint, identity, model.vocab, minutes, [model.config, training])
             if resume:
                 self.load(self.checkpoint)
 

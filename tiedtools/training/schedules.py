@@ -54,10 +54,8 @@ class Training(Checked):
 
     def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between settings; see Checked."""
-        yield (
-            "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`",
-            self.sessions > 1 and (self.keep, self.restart) == ("last", "best"),
-        )
+        problem = "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`"
+        yield problem, self.sessions > 1 and (self.keep, self.restart) == ("last", "best")
 
 
 @dataclasses.dataclass
@@ -77,7 +75,10 @@ class Rate:
 
 
 class Schedule(Rate):
-    """Base class of learning-rate schedules. `endless` is true if the schedule decides when training ends."""
+    """A constant learning rate, and the base class of schedules that change it.
+
+    endless  whether the schedule decides when training ends
+    """
 
     endless = False
 
@@ -98,7 +99,7 @@ class Schedule(Rate):
 
     def rate(self, epoch: int, improved: bool) -> float:
         """Return the rate after `epoch` epochs of a session, at least one."""
-        raise NotImplementedError
+        return self.lr
 
 
 class Plateau(Schedule):
@@ -122,11 +123,6 @@ class Decay(Schedule):
             return 0.0
 
 
-class Constant(Schedule):
-    def rate(self, epoch: int, improved: bool) -> float:
-        return self.lr
-
-
 class Halving(Schedule):
     endless = True
 
@@ -141,4 +137,4 @@ class Halving(Schedule):
         return worse
 
 
-SCHEDULES = {"plateau": Plateau, "decay": Decay, "constant": Constant, "halving": Halving}
+SCHEDULES = {"plateau": Plateau, "decay": Decay, "constant": Schedule, "halving": Halving}
