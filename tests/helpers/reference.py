@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY
+from tiedtools.kernels.word2vec.w2vtiles import PROJ_EVERY, SHARE_EVERY
 from tiedtools.kernels.word2vec.windows import REPEATS
 
 MASK = (1 << 64) - 1
@@ -179,7 +179,7 @@ def word2vec_tiles(emb_in, emb_out, proj, text, noise, config, layout, lr, lr_pr
                 predictions += len(targets)
         if (k + 1) % every == seed % every:
             steps += every * lr_proj / lr * dL
-        if (k + 1) % (max(racing // 2, 1) * every) == 0 or racing == 1:
+        if racing == 1 or (k + 1) % max(racing // 2 * every, SHARE_EVERY) == 0:
             proj += steps
             steps[:] = 0
         nats.append(loss)

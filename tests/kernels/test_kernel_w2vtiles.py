@@ -59,7 +59,7 @@ class Tiles(Case):
         around, d_around, drawn, d_drawn = (rows(strips * n) for n in (span, span, each, each))
         targets = Targets(rows(batch), rows(batch), *np.zeros((2, batch, 1), self.dtype)) if c.cbow else None
         sizes = (batch, each), (batch, each), batch
-        words = batch, batch, strips * span, strips * each, strips * each
+        words = batch, batch, batch, strips * span, strips * span if c.cbow else batch, strips * each, strips * each
         P = hidden.shape[1]
         shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
         pairs = tuple(aligned(*shape, np.uint32) if self.half else None for shape in shapes)
@@ -142,10 +142,10 @@ def test_products_in_bfloat16(options, layout):
         assert np.linalg.norm(moved - expected) <= 2**-6 * np.linalg.norm(expected), name
 
 
-@pytest.mark.parametrize("racing, seed", [(2, 96), (3, 96), (2, 99), (4, 99), (5, 96), (100, 99)])
+@pytest.mark.parametrize("racing, seed", [(2, 96), (3, 99), (16, 99), (100, 96)])
 @pytest.mark.parametrize("cbow", [True, False])
 def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
-    """All updates are applied by the end of a text; with 2 or 3 threads and seed 96, each one immediately."""
+    """All updates are applied by the end of a text, but not at once."""
     fast = Tiles((1, 4, 4), cbow=cbow, tying="linear", racing=racing)
     fast.text = long_text()
     plain, alone = fast.copy(), fast.copy()
@@ -153,7 +153,7 @@ def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
     assert fast.kernel(0.02, 0.01, seed)[0] == pytest.approx(sum(plain.reference(0.02, 0.01, seed)[0]), rel=1e-5)
     fast.assert_close(plain, atol=2e-5)
     alone.kernel(0.02, 0.01, seed)
-    assert (np.abs(alone.proj - fast.proj).max() > 1e-4) == (racing > 3 or seed == 99)
+    assert np.abs(alone.proj - fast.proj).max() > 1e-4
 
 
 @pytest.mark.parametrize("cbow", [True, False])

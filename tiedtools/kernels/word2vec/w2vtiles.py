@@ -36,6 +36,7 @@ from tiedtools.kernels.word2vec.windows import draw, exclude, level, windows
 
 # Batches per update of L, for skip-gram and CBOW: L is used by every center word, a row only where its word occurs.
 PROJ_EVERY = 8, 4
+SHARE_EVERY = 32  # batches, at least, between two additions of the updates of one of several threads to L
 
 
 @jit(relaxed=True)
@@ -151,7 +152,7 @@ def train(
                             hidden[b, d] *= ratio
                     down, h = right(grad_down, origin, grad), right(hidden_down, origin, hidden).T
                     product(linear.steps[:size], h[:size], down, True)
-                    fresh = False
+                    fresh &= racing > 1
             negate(back, negated)
             totals[0] += nats
             for b in range(batch):
@@ -172,8 +173,8 @@ def train(
                 scatter(emb_out, changes_out, frozen_out, neighbors, s.d_around, thread)
                 scatter(emb_in, changes_in, frozen_in, rows_in, back, thread)
         if linear is not None:
-            # Infrequent, because each write makes other threads reload L: in total twice as often as with one thread.
-            if racing > 1 and (batches % (racing // 2 * every) == 0 or not more):
+            # Infrequent, because each write makes other threads reload L, and this one pack it.
+            if racing > 1 and (batches % max(racing // 2 * every, SHARE_EVERY) == 0 or not more):
                 take_steps(L, linear.steps)
                 fresh = False
 
