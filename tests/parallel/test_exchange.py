@@ -83,9 +83,8 @@ def exchanged(size, change, everything=True, half=False, stretch=1, **options):
     def work(ranks):
         mine = models[ranks.rank]
         exchange = Exchange(mine, subsampling_thresholds(mine.vocab.counts, 0), ranks, half=half)
-        exchange.stretch = stretch
         change(ranks.rank, mine)
-        exchange.start(ranks.rank == 1, 1000, 0.25 * ranks.rank, everything)
+        exchange.start(ranks.rank == 1, 1000, 0.25 * ranks.rank, stretch, everything)
         while exchange.busy:
             exchange.poll()
         found[ranks.rank] = exchange

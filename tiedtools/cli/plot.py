@@ -50,8 +50,8 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
     """Plot the perplexity or loss of training runs by epoch, from logs written with --log-json.
 
-    The axis of perplexities is logarithmic. A dot marks the best epoch of each run. Perplexities that count `<unk>`
-    cannot be compared with those that leave unknown words out.
+    The axis of perplexities is logarithmic. A dot marks the best epoch of each run. Do not compare perplexities that
+    count `<unk>` as a word with perplexities that skip unknown words.
     """
     runs = [(log, pictures.read_log(log)) for log in logs]
     pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)

@@ -82,8 +82,8 @@ class Composition(Checked):
         " embeddings (SylConcat), or convolutions over characters (CharCNN), and highway layers."
     )
     reuse: str = setting("all", metavar="plain|none|all|LIST")(
-        "Output embeddings with `subwords`: a vector per word (plain), or composed, with separate parameters (none),"
-        " those of the input (all), or those of the layers in LIST, comma-separated, such as emb,hw1."
+        "Output embeddings with `subwords`: a vector per word (plain), or composed like the input embeddings, sharing"
+        " no parameters with them (none), all (all), or the layers in LIST, comma-separated, such as emb,hw1."
     )
     subword_dim: int | None = setting(None, Range(1, 10**5))(
         "Dimension of subword embeddings.  [default: `size` for morphs, 50 for syllables, 15 for chars]"
@@ -161,8 +161,8 @@ class Dropout(Checked):
         "Masks fixed over time: one for each parallel stream (example), or one for the whole batch (batch)."
     )
     mc_samples: int = setting(0, Range(0), metavar="N")(
-        "Monte Carlo dropout (not standard): average test probabilities over N samples of all masks but those of words;"
-        " 0 disables."
+        "Monte Carlo dropout (not standard): average test probabilities over N samples of the dropout masks, except"
+        " word dropout; 0 disables."
     )
 
     def mistakes(self) -> Iterator[Mistake]:

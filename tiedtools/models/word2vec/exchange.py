@@ -79,7 +79,6 @@ class Exchange:
     flags       sum of the ranks' flags in the last exchange
     losses      share of time that each rank had lost, as given to `start` of the last exchange; float32 [ranks]
     seconds     time this rank has spent on computing and combining changes
-    stretch     factor of the saturation
     sent        bytes summed by this rank
     """
 
@@ -90,29 +89,31 @@ class Exchange:
         self.matrices, self.ranks, self.delay = shared_matrices(model, thresholds, lr_factor, now), ranks, delay
         width = model.padded[0].shape[1]
         rows = min(BLOCK, max(len(matrix.values) for matrix in self.matrices))
-        size = (rows * (width + 1) + 1 + ranks.size + 1) // 2 * 2
+        size = (rows * (width + 1) + ranks.size) // 2 * 2 + 2  # at least `sent_size` of any block, and even
         self.changes, self.total = line_up(size), line_up(size)
         self.narrow = [line_up(size // 2, np.uint32) for _ in range(2 * half)]  # changes and total, as bfloat16
         self.pending: list[Any] = []
         self.complete: Any = None
         self.flags = self.sent = self.count = 0
-        self.losses, self.seconds, self.stretch = np.zeros(ranks.size, np.float32), 0.0, 1.0
+        self.losses, self.seconds = np.zeros(ranks.size, np.float32), 0.0
 
     @property
     def busy(self) -> bool:
         """Whether an exchange is under way."""
         return bool(self.pending)
 
-    def start(self, flag: bool, now: int, lost: float = 0.0, everything: bool = False) -> None:
+    def start(self, flag: bool, now: int, lost: float = 0.0, stretch: float = 1.0, everything: bool = False) -> None:
         """Start an exchange of the most frequent rows, or of all.
 
-        flag  0 or 1; the sum over all ranks is in `flags` when the exchange is complete
-        now   number of tokens that all ranks have trained on, equal on all ranks
-        lost  share of the time since the last exchange that this rank has lost; `losses` then has those of all ranks
+        flag     0 or 1; the sum over all ranks is in `flags` when the exchange is complete
+        now      number of tokens that all ranks have trained on, equal on all ranks
+        lost     share of the time since the last exchange that this rank has lost; `losses` then has those of all ranks
+        stretch  factor of the saturation, equal on all ranks
         """
         self.count += 1
         top = FREQUENT * (self.count & -self.count)
-        self.flag, self.now, self.lost, self.due = flag, now, lost, time.monotonic() + self.delay
+        self.flag, self.now, self.lost, self.stretch = flag, now, lost, stretch
+        self.due = time.monotonic() + self.delay
         self.pending = [
             (matrix, first, min(first + BLOCK, last))
             for matrix in self.matrices

@@ -113,7 +113,6 @@ class RanksRun(Run):
         delay = float(os.environ.get(DELAY, 0))
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
-        self.exchange.stretch = self.interval.stretch
         self.failed: str | None = None
         self.late, self.waited, self.progress_due = False, 0.0, 0.0
         self.mark = time.monotonic(), 0.0  # time of the last exchange, and time lost before
@@ -191,8 +190,7 @@ class RanksRun(Run):
                 self.pausing = True
             else:
                 self.interval.adapt(float(min(exchange.losses)))
-                exchange.stretch = self.interval.stretch
-                exchange.start(self.wants_pause, self.trained, self.lost_share())
+                exchange.start(self.wants_pause, self.trained, self.lost_share(), self.interval.stretch)
         self.late = exchange.busy and position >= self.exchanged + 2 * step
         if time.monotonic() < self.progress_due:
             return
@@ -222,7 +220,7 @@ class RanksRun(Run):
         since  time when this rank began to wait
         Raises Diverged or KeyboardInterrupt on all ranks alike.
         """
-        self.exchange.start(False, self.trained, everything=True)
+        self.exchange.start(False, self.trained, stretch=self.interval.stretch, everything=True)
         while not self.exchange.poll():
             time.sleep(0)
         self.exchange.restore()
