@@ -53,7 +53,9 @@ def train(
     hidden, mapped, grad, back, around, drawn = s.hidden, s.mapped, s.grad, s.back, s.around, s.drawn
     near, scores, far, far_scores, counts, cursor = s.near, s.scores, s.far, s.far_scores, s.counts, s.cursor
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
-    follow_in, rows_in = s.follow_in, s.rows_in
+    # Rows of emb_in: those of the words' numbers in a piece, if it has local vectors.
+    numbered = stores.numbers is not None
+    follow_in, rows_in = (s.follow_in, s.rows_in) if numbered else (follow, neighbors if targets is not None else centers)
     band, band_t, full, origin = s.band, s.band_t, s.band[:0], (0, 0)
     # Operands of products: the arrays themselves, or in bfloat16 their packed copies.
     p = s.pairs
@@ -95,8 +97,9 @@ def train(
             for r in range(strips):
                 for i in range(run):
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
-            look_up(follow_in, stores.numbers, follow)
-            look_up(rows_in, stores.numbers, neighbors if targets is not None else centers)
+            if numbered:
+                look_up(follow_in, stores.numbers, follow)
+                look_up(rows_in, stores.numbers, neighbors if targets is not None else centers)
             gather(drawn, emb_out, changes_out, negatives, thread)
             pack_along(p.drawn, drawn)
             pack_down(p.drawn_down, drawn)
