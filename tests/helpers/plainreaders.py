@@ -165,7 +165,7 @@ def static(data, tokenizer):
 
 
 def tsv(data, metadata):
-    lines = data.removesuffix(b"\n").split(b"\n")
+    lines = data.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n").split(b"\n")
     matrix = [[decimal(field.strip()) for field in line.decode().strip("\r").split("\t")] for line in lines]
     words = [line.rstrip(b"\r").split(b"\t") for line in metadata.removesuffix(b"\n").split(b"\n")]
     return paired([word.decode() for word, *_ in words[len(words[0]) > 1 :]], matrix)
@@ -243,14 +243,16 @@ def similarity(data):
 
 
 def analogies(data):
-    """Return a list of (section, four words)."""
-    found, section = [], None
+    """Return a list of (section, four words) or, for a set of pairs, of (section, (word, correct answers...))."""
+    found, section, width = [], None, None
     for words in (re.findall("[^\t-\r ]+", line) for line in data.decode("utf-8-sig").split("\n")):
         if words and words[0] == ":":
             section = " ".join(words[1:])
         elif words:
-            a, b, c, d = words
-            found.append((section, (a, b, c, d)))
+            width = width or (2 if len(words) == 2 else 4)
+            if len(words) != width:
+                raise ValueError("another number of words")
+            found.append((section, tuple(words) if width == 4 else (words[0], *filter(None, words[1].split("/")))))
     return found
 
 

@@ -34,8 +34,8 @@ for number in signal.SIGINT, signal.SIGTERM:
     signal.signal(number, signal.SIG_DFL)
 main()
 """
-FILES = "--checkpoint run/checkpoint --checkpoint-minutes .002 --resume --save-model out/model"
-LOG, VECTORS, OLD = "--log-json out/log", "-output out/vectors", b"old\n"
+FILES = "--checkpoint run/checkpoint --checkpoint-minutes .002 --resume"
+LOG, MODEL, VECTORS, OLD = "--log-json out/log", "--save-model out/model", "-output out/vectors", b"old\n"
 W2V = "w2v text -size 20 -sample 0 -min-count 1"
 COMMANDS = {
     "w2v": f"{W2V} -threads 1 -iter 25",
@@ -47,13 +47,22 @@ COMMANDS = {
     "rnnlm": "rnnlm text -hidden 20 -class 20 --doc-dim 5 -max-iter 3",
     "rnnlm -rnnlm": "rnnlm -train text -rnnlm out/rnnlm -hidden 20 -class 20 -max-iter 5",
     "lstm": "lstm text --tie-linear --emb 20 --epochs 4 --threads 1",
+    "lm rhn": "lm text --cell rhn --emb 20 --hidden 20 --epochs 2 --threads 1",
+    "nmt": "nmt --source text --target text --tie all --size 20 --hidden 20 --epochs 2 --threads 1",
+    "w2v subwords": f"{W2V} --subwords ngrams --buckets 1000 -threads 1 -iter 12",
+    "w2v runs": f"{W2V} --runs 4 -threads 2 -iter 12",
+    "w2v slices": f"{W2V} half --slices --runs 2 -threads 1 -iter 4 -output out",
 }
+# Commands that cannot write vectors to standard output, and options that they do without.
+SILENT = {"rnnlm -rnnlm": [VECTORS], "w2v runs": [MODEL], "w2v slices": [FILES, MODEL, LOG, VECTORS]}
 
 
 def command(name, vectors=VECTORS, log=LOG, wild=False):
-    line = f"{COMMANDS[name]} {FILES} {log} {'' if '-rnnlm' in name else vectors}"
+    options = {FILES: FILES, MODEL: MODEL, LOG: log, VECTORS: vectors}
+    line = " ".join([COMMANDS[name], *(now for option, now in options.items() if option not in SILENT.get(name, []))])
     if wild:
-        line = f"{line.replace('run/checkpoint', 'run/wild')} {WILD[name.split()[0]]}"
+        line = f"{line} {WILD[name.split()[0]]} ".replace("run/checkpoint", "run/wild")
+        line = line.replace("-output out ", "-output run/wild ")
     return [sys.executable, "-c", LISTEN, *line.split()]
 
 
@@ -63,7 +72,8 @@ def write_text(folder, words=400, lines=4000):
     topics = rng.integers(10, size=(lines, 1))
     names = np.array([f"word{k}" for k in range(words)])
     rows = names[(rng.integers(words // 10, size=(lines, 12)) * 10 + topics)]
-    (folder / "text").write_text("".join(" ".join(row) + "\n" for row in rows))
+    for name, part in ("text", rows), ("half", rows[: lines // 2]):
+        (folder / name).write_text("".join(" ".join(row) + "\n" for row in part))
 
 
 def start(arguments, folder, stdout=subprocess.DEVNULL, unbuffered=False):
@@ -144,7 +154,7 @@ KINDS = {
     "checkpoint folder removed": checkpoints_removed, "pipe closed": pipe_closed, "diverged": diverges,
 }  # fmt: skip
 # Options with which the commands diverge.
-WILD = {"w2v": "-alpha 1e4", "rnnlm": "-alpha 1e6", "lstm": "--lr 1e6 --clip 0"}
+WILD = dict(w2v="-alpha 1e4", rnnlm="-alpha 1e6", lstm="--lr 1e6 --clip 0", lm="--lr 1e6 --clip 0", nmt="--lr 1e6")
 if not hasattr(resource, "prlimit"):
     del KINDS["disk full"]
 if not os.path.exists("/dev/full"):
@@ -163,7 +173,8 @@ class Trials:
         shutil.rmtree(folder, ignore_errors=True)
         for part in ("out", "run"):
             (folder / part).mkdir(parents=True)
-        shutil.copy(self.root / "text", folder)
+        for text in "text", "half":
+            shutil.copy(self.root / text, folder)
         return folder
 
     def uninterrupted(self, name):
@@ -204,7 +215,8 @@ class Trials:
         """Start the command, stop it after `moment` seconds, and check its files; return whether that was early."""
         expected, options, stdout, unwritten = self.uninterrupted(name)[0], {}, subprocess.DEVNULL, set()
         if kind == "pipe closed":
-            options, stdout, unwritten = dict(vectors=""), subprocess.PIPE, {"vectors"}
+            stdout = subprocess.PIPE
+            options, unwritten = ({}, set()) if name in SILENT else (dict(vectors=""), {"vectors"})
         if kind == "device full":
             options = dict(vectors="-output /dev/full") if rng.random() < 0.5 else dict(log="--log-json /dev/full")
         wild = kind == "diverged"
@@ -213,8 +225,8 @@ class Trials:
         time.sleep(0 if wild else moment)
         early = wild or process.poll() is None
         statuses = KINDS[kind](process, folder, rng) if early else {0, 1} if kind == "device full" else {0}
-        if "-rnnlm" in name and not wild:
-            statuses |= {0}  # prints little, and writes no vectors
+        if name in SILENT and not wild:
+            statuses |= {0}
         elif "vectors" in options:
             statuses -= {0}
         status, told = end(process)
@@ -283,8 +295,10 @@ def hashes(path):
 def epochs(folder):
     """Return the values in each line of the log that do not depend on time."""
     free = ("seconds", "tokens_per_s", "words_per_s")
-    lines = map(json.loads, (folder / "out/log").read_text().splitlines())
-    return [{name: value for name, value in line.items() if name not in free} for line in lines]
+    log = folder / "out/log"
+    lines = map(json.loads, log.read_text().splitlines() if log.exists() else [])
+    found = [{name: value for name, value in line.items() if name not in free} for line in lines]
+    return sorted(found, key=lambda line: line.get("run", 0))  # runs end in any order
 
 
 def no_crash(told, status):
@@ -301,9 +315,15 @@ def whole(folder, expected, killed):
         if path.name.startswith(".tiedtools-"):
             assert killed or folder.name == "moved", f"{path.name} is left"
         elif path.name in expected and path.read_bytes() not in (OLD, expected[path.name]):
-            readers = {"vectors": lambda p: Vectors.read(p).matrix, "rnnlm": load_rnnlm, "model": modelfile.load}
-            load = readers.get(path.name, lambda p: manifest.loads(path.read_bytes(), p))
-            load(str(path))
+            data = path.read_bytes()
+            if path.name == "rnnlm":
+                load_rnnlm(str(path))
+            elif path.suffix == ".json":
+                manifest.loads(data, path)
+            elif not data.startswith(modelfile.MAGIC) and path.name == "vectors":
+                assert len(Vectors.read(str(path)).matrix)
+            else:
+                modelfile.read(str(path))
     checkpoint = folder.parent / "run/checkpoint"
     if checkpoint.exists():
         assert modelfile.load(str(checkpoint))[0]["kind"] == "checkpoint"

@@ -1,5 +1,6 @@
 """Word vectors of time slices of a text, comparable with each other by construction."""
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest, modelfile
-from tiedtools.files.output import split_compression
+from tiedtools.files.output import open_output, split_compression
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path
 
@@ -55,13 +56,14 @@ def train_slices(
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
             raise TiedtoolsError(f"{text}: no words; give texts")
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, ORDER), "w") as file:
-        file.writelines(f"{name}\n" for name in names)
+    with open_output(os.path.join(folder, ORDER)) as file:
+        file.write("".join(f"{name}\n" for name in names).encode())
     if not os.path.exists(compass) or os.path.exists(checkpoint):
         log.info(f"compass: {len(texts)} texts together")
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
-        os.remove(checkpoint)
+        with contextlib.suppress(OSError):
+            os.remove(checkpoint)
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     run = {"runs": 1, **others}

@@ -18,7 +18,7 @@ from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
 from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import decoded_lines, numbered_lines, shown
+from tiedtools.text.sources import LONGEST_LINE, decoded_lines, numbered_lines, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
@@ -187,9 +187,10 @@ class Phrases(Checked):
 def unpacked(text: str) -> Phrases:
     """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
     try:
-        delimiter, passes = json.loads(zlib.decompress(base64.b64decode(text.removeprefix(PACKED))))
+        data = base64.b64decode(text.removeprefix(PACKED))
+        delimiter, passes = json.loads(zlib.decompressobj().decompress(data, LONGEST_LINE))
         phrases = Phrases(delimiter=delimiter)
         phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]
-    except (ValueError, TypeError, zlib.error):
+    except (ValueError, TypeError, RecursionError, zlib.error):
         raise TiedtoolsError("the phrase list of the model is corrupt; get an undamaged copy") from None
     return phrases

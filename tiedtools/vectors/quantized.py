@@ -58,7 +58,8 @@ class Quantized:
 
     def read(self, rows: Matrix) -> Matrix:
         """Return the bytes of some rows as float32, uint8 [k, 4 n]."""
-        numbers = self.tables[np.arange(len(self.tables)), self.codes[rows]].reshape(len(rows), -1)[:, : self.shape[1]]
+        parts = self.tables[np.arange(len(self.tables)), self.codes[rows]]
+        numbers = parts.reshape(len(rows), self.tables[:, 0].size)[:, : self.shape[1]]
         if self.norms is not None:
             with np.errstate(over="ignore"):
                 numbers = numbers * self.norms[self.norm_codes[rows], None]
