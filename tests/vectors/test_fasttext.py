@@ -292,6 +292,7 @@ def test_quantized_models_compose(saved, tmp_path):
     ours, exact = Vectors.read(tmp_path / "m.ftz"), Vectors.read(saved)
     for word in WORDS + NEW_WORDS:
         np.testing.assert_allclose(ours.compose([word])[word], exact.compose([word])[word], atol=0.05)
+    assert ours.matrix.inputs.read(np.empty(0, np.int64)).shape == (0, 4 * ours.dim)
     fasttext = pytest.importorskip("fasttext")
     theirs = fasttext.load_model(str(tmp_path / "m.ftz"))
     for word in WORDS + NEW_WORDS:

@@ -1,6 +1,5 @@
 """Word vectors of time slices of a text, comparable with each other by construction."""
 
-import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -62,13 +61,11 @@ def train_slices(
         log.info(f"compass: {len(texts)} texts together")
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
-        with contextlib.suppress(OSError):
+        if os.path.exists(checkpoint):
             os.remove(checkpoint)
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
-    run = {"runs": 1, **others}
-    if run["runs"] == 1:
-        run["resample"] = "none"
+    run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
     for name, text, output in zip(names, texts, outputs):
         if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
             log.info(f"slice {name}")

@@ -4,7 +4,6 @@ import codecs
 import collections
 import contextlib
 import itertools
-import math
 import os
 import re
 from collections.abc import Callable, Sized
@@ -196,7 +195,7 @@ class Check(Rows):
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow
         for row in np.flatnonzero(~((1e-30 < squares) & (squares < LARGEST_NORM**2 * 0.99))).tolist():
-            norm = math.hypot(*matrix[row].tolist())
+            norm = np.linalg.norm(matrix[row].tolist())  # float64, without warnings
             if not np.isfinite(norm):
                 kind, what = "not finite", "has a value that is nan or infinite"
             elif norm == 0 and words[row] not in NEVER_PREDICTED:

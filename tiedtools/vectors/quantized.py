@@ -58,12 +58,11 @@ class Quantized:
 
     def read(self, rows: Matrix) -> Matrix:
         """Return the bytes of some rows as float32, uint8 [k, 4 n]."""
-        parts = self.tables[np.arange(len(self.tables)), self.codes[rows]]
-        numbers = parts.reshape(len(rows), self.tables[:, 0].size)[:, : self.shape[1]]
+        numbers = self.tables[np.arange(len(self.tables)), self.codes[rows]].reshape(len(rows), self.tables[:, 0].size)
         if self.norms is not None:
             with np.errstate(over="ignore"):
                 numbers = numbers * self.norms[self.norm_codes[rows], None]
-        return np.ascontiguousarray(numbers).view(np.uint8).reshape(len(rows), 4 * self.shape[1])
+        return np.ascontiguousarray(numbers[:, : self.shape[1]]).view(np.uint8).reshape(len(rows), 4 * self.shape[1])
 
     def write(self, file: BinaryIO) -> None:
         """Write the matrix as `parse` reads it."""
