@@ -9,8 +9,6 @@ import sys
 import pytest
 from common import ROOT
 
-from tiedtools.text.sources import open_source
-
 SCRIPT = ROOT / "examples" / "corpus.py"
 if not SCRIPT.exists():
     pytest.skip("needs a checkout", allow_module_level=True)
@@ -162,21 +160,6 @@ def test_command(run, package, tmp_path):
     assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
     raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
-
-
-def test_progress_is_reported(run, package, monkeypatch):
-    monkeypatch.setattr(corpus, "EVERY", 0)
-    assert run("-package", package)[2].splitlines() == [
-        "9 words so far", "16 words so far", "22 words so far", "22 words in 3 sentences from documented"
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("extension", ["gz", "bz2", "xz"])
-def test_compression_follows_from_the_file_name(run, package, tmp_path, extension):
-    packed = tmp_path / f"packed.{extension}"
-    assert run("-output", packed, "-package", package)[0] == 0
-    with open_source(str(packed)) as file:
-        assert file.read().decode().splitlines() == EXPECTED != packed.read_bytes()
 
 
 def test_a_closed_pipe_ends_the_script_silently():

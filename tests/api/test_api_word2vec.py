@@ -62,14 +62,6 @@ def test_default_vectors_are_those_of_the_command(tmp_path, architecture, tying)
     np.testing.assert_allclose(written.matrix, model.vectors.matrix, atol=1e-6)
 
 
-def test_save_and_load(tmp_path, model):
-    model.save(tmp_path / "model.npz")
-    loaded = tt.load(tmp_path / "model.npz")
-    assert isinstance(loaded, tt.Word2Vec) and loaded.vectors.words == model.vectors.words
-    np.testing.assert_array_equal(loaded.vectors.matrix, model.vectors.matrix)
-    np.testing.assert_array_equal(loaded.word_vectors("out").matrix, model.word_vectors("out").matrix)
-
-
 @pytest.mark.parametrize(
     "settings", [{}, TYINGS["signs"], TYINGS["linear"], dict(hs=True), dict(shared_negatives=(1, 8, 8)), NEW], ids=str
 )
@@ -206,11 +198,6 @@ def cosine(a, b):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_similarity(vectors):
-    assert vectors.similarity("king", "man") == pytest.approx(cosine(vectors["king"], vectors["man"]), abs=1e-6)
-    assert vectors.similarity("king", "king") == pytest.approx(1) and "king" in vectors and "kings" not in vectors
-
-
 def test_most_similar_by_definition(vectors):
     unit = {word: vectors[word] / np.linalg.norm(vectors[word]) for word in ROYALS}
     total = unit["king"] - unit["man"] + unit["woman"]
@@ -227,11 +214,6 @@ def test_a_vector_has_neighbors(vectors):
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
     assert vectors.most_similar() == [] and len(vectors.most_similar("king", topn=100, restrict=3)) == 2
-
-
-def test_a_repeated_word_counts_once():
-    vectors = tt.Vectors(["a", "b", "a", "c"], np.eye(4) + 0.5)
-    assert [word for word, _ in vectors.most_similar("b")] == ["a", "c"]
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])

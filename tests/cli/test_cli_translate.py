@@ -9,14 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from common import ROOT, context_of, save
+from common import ROOT, save
 from toytranslator import SOURCE, ToyTranslator
 
-from tiedtools.api.translation import Translator
-from tiedtools.cli.training import settings_of
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES
-from tiedtools.models.translation.config import TranslationConfig, configure
 from tiedtools.models.translation.interpreter import Interpreter
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.vectors import Vectors
@@ -297,31 +294,6 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     result = run(*TRAIN, "--bpe", 3, "--valid-source", "vs", "--valid-target", "vt", "-output", "v")
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
-
-
-def context(*args):
-    return context_of("nmt", "--source", "s", "--target", "t", *args)
-
-
-def test_defaults_are_those_of_the_library():
-    config, training, reading = configure()
-    known = {**vars(config), **vars(training), "min_count": 1, "max_vocab": None, "bpe": None, "bleu": True}
-    params = context().params
-    shared = known.keys() & params.keys() - {"threads"}
-    assert len(shared) > 25 and {name: params[name] for name in shared} == {name: known[name] for name in shared}
-    assert reading == {}
-
-
-def test_options_reach_the_configuration():
-    options = dict(
-        size=12, hidden=9, tie="decoder", init=0.02, drop_emb=0.1, drop_annotation=0.2, drop_out=0.3, batch=7,
-        max_length=33, optimizer="adadelta", l2=1e-6, threads=1, seed=3, precision="bfloat16",
-    )  # fmt: skip
-    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    model = Translator(**settings_of(context(*given, "--bpe", 50, "--no-bleu", "--min-count", 2)))
-    config, training, reading = model.configured
-    assert config == TranslationConfig(**options) and training.lr == 1.0
-    assert reading == {"bpe": 50, "bleu": False, "min_count": 2}
 
 
 def test_presets(run):

@@ -10,7 +10,6 @@ from fitcase import Stopping, fit
 from lmcase import window
 from subwordcase import LAYERS, WORDS, V, composed, lettered, model
 
-import tiedtools as tt
 from tiedtools.base import interrupts
 from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.composing import of_words
@@ -198,14 +197,6 @@ def test_a_model_file_without_a_setting_has_its_default(tmp_path):
     loaded = LstmLM.load(path, 1)
     assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
     np.testing.assert_array_equal(scores(loaded), scores(before))
-
-
-def test_python_takes_the_same_settings():
-    sentences = [line.split() for line in LINES.splitlines()]
-    settings = dict(subwords="chars", subword_dim=3, filters="4,3", hidden=6, epochs=2, lr=2.0, batch=4, steps=5)
-    model = tt.LanguageModel("lstm", **settings, reuse="emb,cnn").fit(sentences)
-    assert 1 < model.perplexity(sentences) < 12 and model.next_words("the", 1)[0][1] > 0.05
-    refused(lambda: tt.LanguageModel("lstm", **settings, reuse="proj"), "`reuse=proj` names `proj`")
 
 
 CONTRADICTIONS = """

@@ -9,7 +9,6 @@ from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, sc
 from tiedtools.evaluation import rnnlmtest
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.training.scoring import evaluate
 
 
 def states(options, batch=3):
@@ -136,11 +135,6 @@ def test_later_calls_do_not_overwrite_results_and_states(options):
         np.testing.assert_array_equal(first, kept[0])
         for now, then in zip((*state, *end), (*before, *kept[1])):
             np.testing.assert_array_equal(now, then)
-
-
-def test_evaluation_of_a_whole_text():
-    m, ids = model(**DOC), text(300, oov=0)
-    np.testing.assert_allclose(evaluate(m, ids), score(m, ids), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if "independent" in CONFIGS[name] or "sentences" in name])
@@ -283,19 +277,6 @@ def test_gradients_match_finite_differences(options):
             expected = difference(m, ids, name, way, docs)
             assert (ours[name] * way).sum() == pytest.approx(expected, rel=1e-6, abs=1e-7), name
         assert np.abs(ours[name]).max() > 1e-3, name
-
-
-def test_single_elements_match_finite_differences():
-    """Checks all elements of start vectors and one column of each matrix."""
-    m = model(**dict(DOCUMENT, doc_lr=0.0))
-    ids = sentence(m)
-    ours = gradient(m, ids)
-    for name, array in m.params.owners():
-        flat = np.arange(array.size).reshape(array.shape)
-        for k in flat.ravel() if array.ndim == 1 else flat[:, 2]:
-            way = np.zeros(array.shape)
-            way.flat[k] = 1
-            assert ours[name].flat[k] == pytest.approx(difference(m, ids, name, way), rel=1e-6, abs=1e-7), (name, k)
 
 
 def test_start_doc_gradient_is_the_sum_mean_or_first_term():

@@ -275,21 +275,6 @@ def w2v(run, tmp_path):
     return lambda *more, **options: run(*args, *more, **options)
 
 
-def test_checkpoint_and_resume(w2v, tmp_path):
-    expected, checkpoint = w2v().stdout_bytes, ["--checkpoint", tmp_path / "c"]
-    log = (tmp_path / "log").read_text()
-    assert w2v(*checkpoint, "--resume").stdout_bytes == expected
-    refused = w2v(*checkpoint)
-    assert refused.exit_code == 1 and "c: already exists; add --resume to continue from it" in refused.stderr
-    other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
-    assert other.exit_code == 1 and "c: was created with --lr 0.05; this run has 0.1" in other.stderr
-    kept = (tmp_path / "log").read_text().splitlines()
-    assert len(kept) == len(log.splitlines()) == 6
-    result = w2v(*checkpoint, "--resume")
-    assert result.stdout_bytes == expected and "resumed: 35 of 35 pieces of text done" in result.stderr
-    assert (tmp_path / "log").read_text().splitlines()[:-1] == kept[:-1]
-
-
 def test_an_interrupt_before_training_leaves_the_output_unchanged(w2v, tmp_path, monkeypatch):
     def stopped(*args):
         raise KeyboardInterrupt(signal.SIGINT)

@@ -198,18 +198,6 @@ def test_names_in_the_log():
         assert Word2VecTrainer(config, ["none"], Files()).named(Word2Vec(VOCAB, config)) == expected
 
 
-DIFFERENT = dict(ns_exponent=0.0, cbow_sum=True, fixed_window=True, min_alpha=0.04, shift=-1.0)
-
-
-def test_every_option_changes_the_parameters():
-    found = set()
-    for name in None, *DIFFERENT:
-        model = Word2Vec(VOCAB, Config(size=5, epochs=2, **{name: DIFFERENT[name]} if name else {}))
-        model.train(TEXT)
-        found.add(model.emb_in.tobytes())
-    assert len(found) == 1 + len(DIFFERENT)
-
-
 def test_constants_that_are_repeated_to_import_no_compiler():
     assert config.ROWS == tiles.ROWS
 

@@ -8,7 +8,6 @@ import pytest
 from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.kernels.word2vec import w2v, w2vtiles
 from tiedtools.models.word2vec import run as word2vecrun
@@ -72,14 +71,6 @@ def test_signs_that_negate_nothing_equal_tied_embeddings(architecture, exact):
     assert tied.emb_in.tobytes() != other.emb_in.tobytes()
 
 
-@pytest.mark.parametrize("name", ["cbow", "skipgram-linear", "skipgram-signs", "cbow-hs", "cbow-exact"])
-def test_one_thread_is_bitwise_reproducible(name):
-    options = VARIANTS[name]
-    a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
-    assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
-    assert a.emb_in.tobytes() != other.emb_in.tobytes()
-
-
 @pytest.mark.parametrize(
     "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)]
 )
@@ -121,12 +112,6 @@ def test_the_matrix_of_signs(size, negated, expected):
 def test_other_models_have_no_signs():
     for name in set(TYINGS) - {"signs"}:
         assert Config(**TYINGS[name], negated=0.5).negations == 0, name
-
-
-def test_invalid_combinations_are_rejected():
-    for options in *(dict(hs=True, tying=tying) for tying in ("tied", "signs", "linear")), dict(negative=0):
-        with pytest.raises(TiedtoolsError, match="softmax|negative"):
-            Config(**options)
 
 
 def test_written_vectors():
@@ -185,18 +170,6 @@ def test_a_diverged_epoch_does_not_count_as_done():
         run.totals[0, 2, 2], run.stop[0] = text.size, w2v.NAN
         run.tick()
     assert run.figures["epochs"] == 2
-
-
-def test_interrupt_stops_training_and_propagates():
-    class Interrupting(Progress):
-        def update(self, done, loss, lr):
-            raise KeyboardInterrupt
-
-    vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, epochs=1000))
-    with pytest.raises(KeyboardInterrupt):
-        model.train(text, Interrupting())
-    assert np.isfinite(model.emb_in).all()
 
 
 def test_learning_rate_decays_to_a_floor(monkeypatch):
