@@ -53,6 +53,9 @@ def test_wiki_sentences_are_split_and_shuffled(tmp_path):
     found = [line.split()[0] for line in train]
     assert len(set(found)) == 40 and set(found) <= set(names) and found != sorted(found)
     assert all(line == " ".join([name] * 30) for line, name in zip(train, found))
+    text = "".join(f"w{k}\n" * 40 for k in range(20))
+    same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
+    assert same == again != other
 
 
 def test_wiki_sentences_replace_rare_words(tmp_path):
@@ -66,12 +69,6 @@ def test_wiki_sentences_replace_rare_words(tmp_path):
     original = Counter(word.lower() for word in text.split())
     kept = Counter(" ".join(train + valid + test).split())
     assert all(kept[word] == original[word] for word in counts if word != "<unk>")
-
-
-def test_the_seed_of_wiki_sentences(tmp_path):
-    text = "".join(f"w{k}\n" * 40 for k in range(20))
-    same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
-    assert same == again != other
 
 
 ENGLISH = (
@@ -139,23 +136,9 @@ def tying(monkeypatch):
     return module
 
 
-def test_holm(tying):
+def test_statistics_of_tyings(tying, monkeypatch):
     assert tying.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert tying.holm([0.5, 0.9]) == pytest.approx([1, 1])
-
-
-def test_pairs_are_resampled_by_their_words(tying):
-    pairs = [("a", "b"), ("a", "c"), ("d", "e")]
-    counts = tying.word_counts(SimilaritySet("", "", pairs, np.arange(3.0)))
-    assert counts.shape == (1000, 3) and counts.min() == 0
-    # Copies n of 5 words are multinomial: E[nm] = 1 - 1/5, E[nnmk] = (5)_4 / 5^4 + (5)_3 / 5^3, E[nmkl] = (5)_4 / 5^4.
-    assert counts.mean(axis=0) == pytest.approx([0.8] * 3, abs=0.15)
-    together = (counts[:, :1] * counts[:, 1:]).mean(axis=0)
-    assert together == pytest.approx([120 / 625 + 60 / 125, 120 / 625], abs=0.15)
-    assert (counts[counts[:, 0] > 0, 1] > 0).mean() > (counts[counts[:, 0] > 0, 2] > 0).mean() + 0.1
-
-
-def test_rare_neighbors(tying, monkeypatch):
     monkeypatch.setattr(tying, "FREQUENT", slice(2, 6))
     monkeypatch.setattr(tying, "RARE", 20)
     matrix = np.random.default_rng(1).standard_normal((41, 5)).astype(np.float32)
@@ -164,9 +147,6 @@ def test_rare_neighbors(tying, monkeypatch):
     nearest = np.argsort(-cosines[3:7], axis=1)[:, :10]  # row 0 is </s>
     found = tying.rare_neighbors(Vectors(["</s>", *(f"w{k}" for k in range(40))], matrix))
     assert found == pytest.approx((nearest > 20).mean()) and 0 < found < 1
-
-
-def test_differences_have_the_sign_and_intervals_of_their_seeds(tying):
     rng = np.random.default_rng(1)
     pairs = [(f"a{k}", f"b{k}") for k in range(200)]
     sets = {"one": SimilaritySet("", "", pairs, rng.standard_normal(200))}

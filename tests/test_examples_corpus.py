@@ -3,7 +3,6 @@
 import doctest
 import importlib.util
 import os
-import subprocess
 import sys
 
 import pytest
@@ -13,7 +12,6 @@ SCRIPT = ROOT / "examples" / "corpus.py"
 if not SCRIPT.exists():
     pytest.skip("needs a checkout", allow_module_level=True)
 SPEC = importlib.util.spec_from_file_location("corpus", SCRIPT)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 corpus = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(corpus)
 paragraphs, passages, sentences = corpus.paragraphs, corpus.passages, corpus.sentences
@@ -144,12 +142,6 @@ def run(capfd):
     return run
 
 
-def test_errors_name_an_unreadable_source(run, package, tmp_path):
-    (tmp_path / package / "gone.py").symlink_to("nowhere")
-    status, _, errors = run("-package", package)
-    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
-
-
 def test_command(run, package, tmp_path):
     out = tmp_path / "corpus.txt"
     assert run("-output", out, "--package", package) == (0, "", "22 words in 3 sentences from documented\n")
@@ -160,12 +152,9 @@ def test_command(run, package, tmp_path):
     assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
     raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
-
-
-def test_a_closed_pipe_ends_the_script_silently():
-    shell = f"'{sys.executable}' '{SCRIPT}' -package stdlib | head -n 1"
-    result = subprocess.run(["sh", "-c", shell], env=ENVIRONMENT, capture_output=True, text=True)
-    assert (result.stdout.count("\n"), result.stderr) == (1, "")
+    (tmp_path / package / "gone.py").symlink_to("nowhere")
+    status, _, errors = run("-package", package)
+    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
@@ -177,17 +166,6 @@ def test_unknown_package(run, name, tmp_path, monkeypatch):
     assert not out.exists()
 
 
-def test_output_does_not_depend_on_hash_seed_or_locale():
-    def written(seed, locale):
-        command = [sys.executable, SCRIPT, "-package", "click", "-package", "json"]
-        environment = {**ENVIRONMENT, "PYTHONHASHSEED": seed, "LC_ALL": locale}
-        return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-
-    first = written("1", "C")
-    assert first.count(b"\n") > 500
-    assert written("2", "C.UTF-8") == first
-
-
 def test_a_real_package_yields_english_text():
     lines = list(corpus.build(["numpy"]))
     tokens = [token for line in lines for token in line]
@@ -197,9 +175,6 @@ def test_a_real_package_yields_english_text():
     assert len(words) > 0.75 * len(tokens)
     assert 0.04 < words.count("the") / len(words) < 0.12  # as in any English text
     assert all(token.strip() == token and token == token.lower() for token in tokens)
-
-
-def test_default_packages_and_doctest():
     assert set(corpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
     assert all(corpus.sources(package) for package in corpus.default_packages())
     assert doctest.testmod(corpus) == (0, 1)

@@ -17,7 +17,6 @@ from w2vcase import TYINGS
 
 import tiedtools as tt
 from tiedtools.base import interrupts
-from tiedtools.base.messages import log
 from tiedtools.cli.w2v import command
 from tiedtools.models.word2vec.config import Config
 
@@ -91,15 +90,6 @@ def test_training_in_other_processes(model, method):
     assert not np.array_equal(one, other)
 
 
-def test_callbacks(tmp_path):
-    epochs, moments = [], []
-    callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
-    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
-    assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
-    assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
-    assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
-
-
 def test_a_callback_stops_training():
     """The model holds what has been trained so far, and nothing is raised."""
     model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
@@ -107,16 +97,6 @@ def test_a_callback_stops_training():
     assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4
     interrupts.check()  # nothing is left of the request to stop
     assert model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0).trained
-
-
-def test_an_interruption_leaves_a_usable_model():
-    def interrupt(figures):
-        raise KeyboardInterrupt
-
-    model = tt.Word2Vec(**SMALL | dict(epochs=10**4))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(SENTENCES, on_timer=interrupt, timer_seconds=0.0)
-    assert len(model.vectors) == 61 and np.isfinite(model.vectors.matrix).all()
 
 
 CTRL_C = """
@@ -139,10 +119,16 @@ def test_ctrl_c_leaves_a_usable_model():
     assert (result.returncode, result.stdout, result.stderr) == (0, "4 4\n", "")
 
 
-def test_training_in_a_thread(model):
+def test_training_in_a_thread_and_callbacks(model, tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for found in pool.map(fit_in_child, [1, 1]):
             np.testing.assert_array_equal(found, model.vectors.matrix)
+    epochs, moments = [], []
+    callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
+    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
+    assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
+    assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
+    assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
 
 
 def test_defaults_are_those_that_help_shows():
@@ -156,16 +142,6 @@ def test_defaults_are_those_that_help_shows():
     compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}
     assert {name: {**config, **own}[name] for name in compared} == {name: shown[name] for name in compared}
     assert len(compared) > 10
-
-
-def test_progress_on_request(capsys, monkeypatch):
-    """The library says nothing unless it is asked to."""
-    monkeypatch.setattr(log, "handlers", [])  # those of commands in other tests
-    tt.Word2Vec(**SMALL).fit(SENTENCES)
-    assert capsys.readouterr() == ("", "")
-    tt.Word2Vec(**SMALL).fit(SENTENCES, progress=True)
-    out, err = capsys.readouterr()
-    assert out == "" and "loss" in err and "ETA" in err
 
 
 def test_without_a_model(tmp_path):
@@ -207,9 +183,6 @@ def test_most_similar_by_definition(vectors):
         assert found["queen"] == pytest.approx(next(c for c, w in expected if w == "queen"), abs=1e-6)
         assert "man" not in found and "woman" not in found
     assert [word for word, _ in vectors.most_similar(["king", "woman"], ["man"])] == [word for _, word in expected]
-
-
-def test_a_vector_has_neighbors(vectors):
     assert vectors.most_similar(vectors["king"], topn=1)[0] == ("king", pytest.approx(1))
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
@@ -251,7 +224,7 @@ def write_sets(folder):
     (folder / "questions").write_text(": gender\nman king woman queen\nman woman king queen\nman king woman boy\n")
 
 
-def test_similarity_sets(tmp_path, run, vectors):
+def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
     write_sets(tmp_path)
     other = tt.Vectors(ROYALS, np.random.default_rng(5).standard_normal((5, 4)))
     for name, some in ("a", vectors), ("b", other):
@@ -264,9 +237,6 @@ def test_similarity_sets(tmp_path, run, vectors):
     assert found["differences"] == expected
     alone = tt.evaluate_similarity(vectors, [pairs], bootstrap=0)
     assert "differences" not in alone and alone["sets"][0]["covered"] == 4 and alone["mean_low"] is None
-
-
-def test_analogy_sets(tmp_path, run, vectors):
     write_sets(tmp_path)
     vectors.write(tmp_path / "v")
     questions = str(tmp_path / "questions")
@@ -284,7 +254,3 @@ def test_models_are_evaluated_by_their_vectors(tmp_path):
     evaluated = lambda source: tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
     by_model, by_file, by_vectors = map(evaluated, (model, tmp_path / "m.npz", model.vectors))
     assert by_model == by_file == by_vectors
-
-
-def test_missing_sets(vectors):
-    refused(lambda: tt.evaluate_similarity(vectors, ["nothing"]), "no such file or data set")

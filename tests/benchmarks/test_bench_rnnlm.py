@@ -3,10 +3,9 @@
 import json
 import math
 
-import numpy as np
 import pytest
-from benchmarks import rnnlm, rnnlmlimits
-from benchmarks.rnnlm import Ours, Task, shape
+from benchmarks import rnnlmlimits
+from benchmarks.rnnlm import shape
 from common import refused
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
@@ -90,26 +89,6 @@ def test_a_failing_program_is_an_error(bench, quick, text, rival, told, status, 
     result = bench("rnnlm", text, "-runs", 1, "-variants", 4, "--against", f"rnnlm={rival(told, status)}")
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.splitlines()[-1] == f"Error: rnnlm 4: {why}"
-
-
-def test_tiedtools_trains_on_the_whole_text_with_its_options(text, monkeypatch):
-    made = []
-
-    class Recorder(rnnlm.Rnnlm):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
-
-    monkeypatch.setattr(rnnlm, "Rnnlm", Recorder)
-    task = Task(text, LmText.read([text], valid_share=0), classes=2, bptt=3, block=5)
-    before = np.log(4)
-    assert Ours("6+2-sentences", task).run(2)["nats"] < before
-    assert Ours("6-defer", task).run(1)["nats"] < before
-    sentences, blocks = (model.config for model in made)
-    assert sentences == RnnlmConfig(
-        6, 2, doc_dim=2, sentences=True, learn_start=True, shuffle=True, bptt=3, bptt_block=5, threads=2
-    )
-    assert blocks == RnnlmConfig(6, 2, defer=True, bptt=3, bptt_block=5)
 
 
 def test_needs_by_hand():

@@ -63,17 +63,6 @@ def test_totals(run, lm, text):
     )
 
 
-def test_totals_without_unk(run, closed, text):
-    """The OOV is not part of the context either."""
-    p = logprobs(FakeLM.load(closed), "the cat sat </s> on the </s>").sum()
-    result = run("ppl", closed, text)
-    assert result.stdout == (
-        f"file {text}: 2 sentences, 6 words, 1 OOVs\n"
-        f"0 zeroprobs, logprob= {p:g} ppl= {10 ** -(p / 7):g} ppl1= {10 ** -(p / 5):g}\n"
-    )
-    assert "1 word outside the vocabulary was skipped" in result.stderr
-
-
 @pytest.mark.parametrize("options", [[], ["--independent"]])
 def test_words_are_printed_as_by_srilm(run, lm, text, options):
     result = run("ppl", lm, text, "-debug", 2, *options)
@@ -105,34 +94,6 @@ def test_words_are_printed_as_by_srilm(run, lm, text, options):
     assert result.stdout.endswith("\n\n" + plain)
     sentences = run("ppl", lm, text, "--debug", 1, *options).stdout
     assert sentences == re.sub(r"\tp\(.*\n", "", result.stdout)
-
-
-def test_a_word_that_cannot_be_scored(run, closed):
-    lines = run("ppl", closed, "-debug", 2, input=b"the dog cat\n").stdout.split("\n")
-    p = logprobs(FakeLM.load(closed), "the cat </s>")
-    assert lines[2] == "\tp( <unk> | the ...) \t= [OOV] 0 [ -inf ]"
-    assert lines[3] == f"\tp( cat | the ...) \t= [fake] {10 ** p[1]:g} [ {p[1]:g} ]"
-    assert lines[5] == "1 sentences, 3 words, 1 OOVs"
-
-
-def test_words_of_probability_zero(run, tmp_path):
-    lm = saved(tmp_path / "never", FakeLM(never=[3]))
-    result = run("ppl", lm, "-debug", 2, input=b"the cat\n")
-    assert "\tp( cat | the ...) \t= [fake] 0 [ -inf ]\n" in result.stdout and "1 zeroprobs, logprob=" in result.stdout
-    objects = [json.loads(line) for line in run("ppl", lm, "-debug", 2, "--json", input=b"cat\n").stdout.splitlines()]
-    assert objects[0]["tokens"][0] == ["cat", None] and objects[1]["zeroprobs"] == 1
-    assert run("nbest", lm, input=b"cat\n").stdout == "-inf\n"
-
-
-def test_several_texts(run, lm, text, tmp_path):
-    (packed := tmp_path / "packed.gz").write_bytes(gzip.compress(b"the mat"))
-    result = run("ppl", lm, text, packed, "-", input=TEXT.encode())
-    alone = [run("ppl", lm, text).stdout, run("ppl", lm, packed).stdout, run("ppl", lm, input=TEXT.encode()).stdout]
-    assert result.stdout.startswith("".join(alone)) and alone[2].startswith("file -: ")
-    p = [*logprobs(FakeLM(), "the cat sat </s> on the <unk> </s>")] * 2 + [*logprobs(FakeLM(), "the mat </s>")]
-    total = result.stdout.removeprefix("".join(alone)).split("\n")
-    assert total[0] == "total: 5 sentences, 14 words, 0 OOVs"
-    assert total[1].startswith(f"0 zeroprobs, logprob= {sum(p):g} ppl= {10 ** -(sum(p) / 19):g} ppl1= ")
 
 
 def test_json(run, lm, closed, text):
@@ -182,9 +143,6 @@ def test_predict(run, lm, closed):
     assert "1 word outside the vocabulary was read as `<unk>`" in result.stderr
     every = run("predict", closed, "-k", 100, input=b"the dog").stdout
     assert every.count("\n") == len(WORDS) - 1 and every == run("predict", closed, "-k", 100, input=b"the").stdout
-
-
-def test_predict_carries_state_over_line_ends(run, lm):
     carried = json.loads(run("predict", lm, "--carry", "--json", input=b"the cat\non\n").stdout.splitlines()[1])
     assert (carried["line"], carried["context"]) == (2, "on")
     for word, p in carried["next"]:
@@ -208,7 +166,7 @@ def test_each_line_is_answered_at_once(lm, command, answer):
         assert process.wait(60) == 0
 
 
-def test_generate(run, lm):
+def test_generate_lines_or_words(run, lm):
     result = run("generate", lm, "--lines", 5)
     assert result.exit_code == 0 and result.stdout.count("\n") == 5 and result.stdout.endswith("\n")
     assert set(result.stdout.split(" ")) - {"\n"} and "</s>" not in result.stdout
@@ -219,9 +177,6 @@ def test_generate(run, lm):
     assert run("generate", lm, "--lines", 5, "--seed", 2).stdout != result.stdout
     assert run("generate", lm).stdout.count("\n") == 10
     assert run("generate", lm, "--temperature", 3).stdout != run("generate", lm).stdout
-
-
-def test_generate_a_number_of_words(run, lm):
     split = lambda text: [word for word in re.split(r"[ \n]", text) if word]
     result = run("generate", lm, "--words", 25)
     assert len(split(result.stdout)) == 25 and result.stdout.endswith("\n") and not result.stdout.endswith("\n\n")

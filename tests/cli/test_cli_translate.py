@@ -4,12 +4,11 @@ import dataclasses
 import io
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from common import ROOT, save
+from common import save
 from toytranslator import SOURCE, ToyTranslator
 
 from tiedtools.files import modelfile
@@ -102,28 +101,6 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
     run.fails(1, f"{weights}:1: not attention weights", "plot", "attention", weights, "--output", picture)
 
 
-def test_batch_1_answers_each_line_at_once(model):
-    code = f"""
-import sys
-import dataclasses
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "helpers")!r}]
-from tiedtools.files.families import FAMILIES
-from tiedtools.__main__ import main
-FAMILIES["nmt"] = dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator")
-sys.argv[1:] = ["translate", {str(model)!r}, "--batch", "1"]
-main()
-"""
-    command = [sys.executable, "-c", code]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
-        for line in "the cat", "sat":
-            process.stdin.write(f"{line}\n")
-            process.stdin.flush()
-            assert process.stdout.readline().strip()
-        process.stdin.close()
-        assert process.wait() == 0
-
-
 def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
     pytest.importorskip("subword_nmt")
     codes = "#version: 0.2\nc a\nk a\nz e</w>\n"
@@ -165,19 +142,6 @@ def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status,
     (tmp_path / "t").write_text("die katze\n")
     run.fails(status, message, "translate", "m.npz", *options, input=TEXT)
     assert os.path.getsize(model) > 1000
-
-
-def test_vectors_of_a_model(run, model, tmp_path):
-    for side, word in ("source", "cat"), ("in", "katze"), ("out", "katze"):
-        result = run("convert", f"{model}:{side}", "-")
-        assert result.exit_code == 0 and f"\n{word} " in result.stdout
-        expected = ToyTranslator().vectors(side)
-        (row,) = (line.split()[1:] for line in result.stdout.splitlines() if line.startswith(f"{word} "))
-        assert [float(x) for x in row] == pytest.approx(expected[word].tolist(), abs=1e-6)
-    file = io.BytesIO()
-    modelfile.save(file, "lstm", {}, ["</s>"], {})
-    (tmp_path / "l.npz").write_bytes(file.getvalue())
-    assert "has no source vectors" in run("convert", f"{tmp_path}/l.npz:source", "-").stderr
 
 
 def test_bleu(run, tmp_path):
@@ -246,7 +210,7 @@ def test_from_texts_to_vectors_and_translations(run, here, tie):
     assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout
 
 
-def test_words_in_bpe(run, here):
+def test_words_in_bpe_and_rerun(run, here):
     pytest.importorskip("subword_nmt")
     for name in "st":
         text = (here / name).read_text().replace("a", "abc").replace("x", "xyz")
@@ -255,20 +219,6 @@ def test_words_in_bpe(run, here):
     words = set(Vectors.read("v").words)
     assert words >= {"x@@", "yz"} and not words & {"abc", "xyz"}
     assert "@@" not in succeed(run, "translate", "m.npz", input=b"abc b d\n").stdout
-
-
-def test_interrupted_runs_resume_exactly(run, here):
-    options = ["--checkpoint", "k", "-output", "v", "--drop-emb", ".2", "--no-manifest"]
-    succeed(run, *TRAIN, *options)
-    whole = (here / "v").read_bytes()
-    (here / "k").unlink()
-    succeed(run, *TRAIN, *options, "--epochs", 1)
-    assert (here / "v").read_bytes() != whole
-    succeed(run, *TRAIN, *options, "--resume")
-    assert (here / "v").read_bytes() == whole
-
-
-def test_rerun(run, here):
     succeed(run, *TRAIN, "-output", "v")
     assert "same bytes" in succeed(run, "rerun", "v.run.json").stdout
 
@@ -296,13 +246,10 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
 
 
-def test_presets(run):
+def test_presets_and_options_without_effect(run, here):
     listed = succeed(run, "nmt", "--list-presets").stdout
     assert "press-wolf-nmt" in listed and "zaremba" not in listed
     run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
-
-
-def test_options_without_effect(run, here):
     result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--decay-after", 2, "-output", "v", "--source", "missing")
     assert "--eval-batch has no effect without --valid-source\n" in result.stderr
     assert "--decay-after has no effect with --schedule plateau\n" in result.stderr

@@ -100,14 +100,6 @@ def test_nbest(run, tmp_path):
         assert found[0].keys() == {"line", "text", "logprob"}
 
 
-@pytest.mark.parametrize("options", [["--lines", 6], ["--words", 30], ["--prompt", "the caf\u00e9 ", "--words", 9]])
-def test_generate(run, tmp_path, options):
-    path = saved(tmp_path / "lm", FakeLM())
-    found = objects(run("generate", path, "--json", *options))
-    plain = run("generate", path, *options).stdout.removesuffix("\n").split("\n")
-    assert found == [{"line": number, "text": text} for number, text in enumerate(plain, 1)]
-
-
 def test_vocab(run, tmp_path):
     path = tmp_path / "out"
     result = run("vocab", "--json", "-min-count", 2, input="b \u00e9 \u00e9\nb b\n c\n".encode())
@@ -174,6 +166,13 @@ def test_periodic_lines_elsewhere(stderr):
     reporter.line_due -= report.LINE_EVERY
     reporter.update(700, 1.5, 0.01)
     assert stream.getvalue().count("\n") == 2
+    stream = stderr(io.StringIO())
+    reporter = LmReport(1)
+    reporter.begin(10)
+    infinite = perplexity(1e4)
+    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
+    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
+    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])
@@ -185,19 +184,6 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
     reporter.update(5, 1, 1)
     reporter.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
-
-
-def test_infinite_perplexities_are_short(stderr):
-    stream = stderr(io.StringIO())
-    reporter = LmReport(1)
-    reporter.begin(10)
-    infinite = perplexity(1e4)
-    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
-    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
-
-
-def test_clock():
-    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("command, fate", [("lstm", "left out"), ("rnnlm", "not predicted")])

@@ -54,28 +54,33 @@ def test_separator(run, text, separator):
     assert f"d{separator} o{separator} o{separator} r{separator} s" in found[0]
 
 
-def test_no_separator(run):
+def test_separators(run):
     assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
-
-
-def test_words_that_end_in_the_separator(run):
     result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
     problem = "the word 'add' ends in the separator 'd'; choose another with --separator"
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {problem}\n")
+    result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
+    assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
 
 
-def test_loaded_morphs(run, text, saved):
+def test_morphs_of_a_file(run, text, saved):
     found = lines(run("segment", "--load", saved, text))
     assert found[0] == "un@@ lock@@ ed door@@ s a@@ n@@ d un@@ -@@ lock@@ ed w@@ i@@ n@@ d@@ o@@ w@@ s"
     assert [line.replace("@@ ", "") for line in found] == LINES
     assert lines(run("segment", "--morphs", "--load", saved, text)) == found
+    for options in ["--chars"], ["--load", saved]:
+        assert lines(run("segment", *options, input=b"")) == [""]
+        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
-def test_syllables(run, libraries):
+def test_syllables_of_languages(run, libraries, tmp_path):
     text = b"hyphenation of year-to-year - changes\n"
     assert lines(run("segment", "--syllables", input=text)) == ["hy@@ phen@@ ation of year@@ to@@ year - changes"]
     german = lines(run("segment", "--syllables", "--language", "de_DE", input="Straßenbahn\n".encode()))
     assert german == ["Stra@@ ßen@@ bahn"]
+    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
 
 
 def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
@@ -134,12 +139,6 @@ def test_contradictory_options(run, text, monkeypatch, options, problem):
     assert result.stderr.count("\n") == 1 and not (text.parent / "x").exists()
 
 
-def test_unknown_language(run, libraries, tmp_path):
-    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
-    assert result.exit_code == 2 and not (tmp_path / "out").exists()
-    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
-
-
 def test_errors_leave_no_files(run, tmp_path, saved):
     (tmp_path / "bad").write_bytes(b"fine\nca\xfft\n")
     for options in ["--chars"], ["--load", saved]:
@@ -150,31 +149,12 @@ def test_errors_leave_no_files(run, tmp_path, saved):
     assert not (tmp_path / "out").exists()
 
 
-def test_invalid_utf8_can_be_skipped(run):
-    result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
-    assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
-
-
 @pytest.mark.parametrize("name, option", [("morfessor", "--morphs"), ("pyphen", "--syllables")])
 def test_without_the_library(run, monkeypatch, text, saved, name, option):
     monkeypatch.setitem(sys.modules, name, None)
     result = run("segment", option, text)
     assert result.exit_code == 1 and result.stderr.endswith(': pip install "tiedtools[subwords]"\n')
     assert run("segment", "--load", saved, text).exit_code == 0
-
-
-def test_an_empty_text(run, saved):
-    for options in ["--chars"], ["--load", saved]:
-        assert lines(run("segment", *options, input=b"")) == [""]
-        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
-
-
-def test_very_long_words(run, libraries, saved):
-    word = "unlocked-doors" * 3000
-    for options in ["--chars"], ["--load", saved], ["--syllables"], ["--morphs"]:
-        result = run("segment", *options, input=f"{word} doors\n".encode())
-        joined = result.stdout.replace("@@ ", "")
-        assert joined == f"{word.replace('-', '') if '--syllables' in options else word} doors\n"
 
 
 @pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])
@@ -188,10 +168,3 @@ def test_each_line_is_answered_at_once(tmp_path, saved, options):
         signal.alarm(0)
         process.stdin.close()
         assert process.wait(60) == 0
-
-
-def test_each_type_is_segmented_once(run, monkeypatch, saved):
-    words, segment = [], morphs.Lexicon.segment
-    monkeypatch.setattr(morphs.Lexicon, "segment", lambda self, word: words.append(word) or segment(self, word))
-    result = run("segment", "--load", saved, input=b"doors unlocked and windows un-locked\n" * 2000)
-    assert result.stdout.count("\n") == 2000 and len(words) == len(set(words)) > 3

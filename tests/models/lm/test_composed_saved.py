@@ -8,10 +8,8 @@ import pytest
 from common import refused, rewrite, save
 from fitcase import Stopping, fit
 from lmcase import window
-from subwordcase import LAYERS, WORDS, V, composed, lettered, model
+from subwordcase import WORDS, V, composed, lettered, model
 
-from tiedtools.base import interrupts
-from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.composing import of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
@@ -22,29 +20,10 @@ from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
-every_kind = pytest.mark.parametrize("kind", LAYERS)
-
 
 def scores(m):
     ids = np.arange(len(m.vocab), dtype=np.int32)[:, None]
     return m.score(ids, ids[::-1].copy(), m.start(1))[0]
-
-
-@pytest.mark.parametrize(
-    "reuse, dtype", [("plain", "float32"), ("none", "float64"), ("all", "float32"), ("emb,hw1", "float64")]
-)
-def test_loading_restores_the_saved_model(reuse, dtype, tmp_path):
-    m, path = lettered(reuse, dtype=dtype), str(tmp_path / "model.npz")
-    save(m, path)
-    for loaded in LstmLM.load(path, 1), pickle.loads(pickle.dumps(m)):
-        assert loaded.config == m.config and loaded.vocab.words == WORDS
-        assert loaded.vocab.subwords.units == m.vocab.subwords.units
-        assert loaded.params.values.tobytes() == m.params.values.tobytes()
-        np.testing.assert_array_equal(scores(loaded), scores(m))
-    assert type(load_language_model(path)) is LstmLM
-    for which in "in", "out":
-        expected = m.vectors(which).matrix
-        np.testing.assert_array_equal(Vectors.read(f"{path}:{which}").matrix, expected.astype(np.float32))
 
 
 DAMAGES = {
@@ -92,16 +71,13 @@ def test_a_model_of_other_words_composes_them(reuse):
     assert np.exp(logs).sum() == pytest.approx(1)
 
 
-def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+def test_vectors_of_other_words():
     letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
     config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
     m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
     expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
     np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
     np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
-
-
-def test_vectors_that_are_not_composed_are_refused():
     m = lettered("plain")
     assert len(m.compose(["tac"])) == 1
     refused(lambda: m.compose(["tac"], "out"), "the output vectors of this model are not composed")
@@ -116,16 +92,6 @@ def trained(kind, sampled, report=None, **options):
     m = model(kind, "emb,hw1", sampled=sampled, dtype="float32", batch=3, steps=5)
     history = fit(m, TEXT, TEXT[:50], TRAINING, report or Progress(), **options)
     return m.params.values.tobytes(), [epoch["valid_ppl"] for epoch in history]
-
-
-@pytest.mark.parametrize("sampled", [0, 20])
-@every_kind
-def test_a_resumed_run_is_bitwise_identical(kind, sampled, tmp_path, no_signals):
-    path = str(tmp_path / "checkpoint")
-    with pytest.raises(KeyboardInterrupt):
-        trained(kind, sampled, Stopping(20), checkpoint=path)
-    interrupts.received.clear()
-    assert trained(kind, sampled, checkpoint=path, resume=True) == trained(kind, sampled)
 
 
 def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
@@ -215,17 +181,14 @@ def test_contradictions_name_the_last_option_in_one_line(run, options):
     assert named in result.stderr.replace("--reuse plain", "--tie-linear"), result.stderr
 
 
-def test_options_without_effect_are_reported(run):
-    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
-        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
-        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
-
-
-def test_linear_tying_is_implied_where_widths_differ():
+def test_implied_tying_and_options_without_effect(run):
     config = lambda **options: LstmConfig(subwords="morphs", **options)
     assert config().tying == "untied" and config(highway_dim=100).tying == "linear"
     assert config(tying="linear").tying == "linear" and config(highway_dim=100, reuse="plain").tying == "untied"
     assert LstmConfig(subwords="chars").highway_dim == 525 and LstmConfig(subwords="syllables").subword_dim == 50
+    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
+        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
+        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
 
 
 def test_scores_after_training_do_not_use_the_composition_of_some_words():

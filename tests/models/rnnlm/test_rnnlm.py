@@ -22,7 +22,7 @@ def states(options, batch=3):
 # Initialization
 
 
-def test_names_and_shapes():
+def test_initial_parameters():
     m = model(hidden=17, doc_dim=3, direct=100)
     C = len(m.starts) - 1
     assert m.starts.dtype == np.int64 and m.starts[0] == 0 and m.starts[-1] == V and C == 7
@@ -33,16 +33,7 @@ def test_names_and_shapes():
     shapes.update(start_hid=(17,), start_doc=(3,), direct=(100,))
     assert {name: array.shape for name, array in m.params.owners()} == shapes
     assert set(values(model(hidden=17))) == {"emb_in", "hid", "class_hid", "word_out", "start_hid"}
-
-
-@every_config
-def test_number_of_parameters(options):
-    m = model(**options)
-    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
-
-
-def test_initial_parameters():
-    """Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1."""
+    # Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1.
     m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
     for name in "emb_in", "hid", "class_hid", "class_doc", "word_out":
         assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
@@ -53,6 +44,12 @@ def test_initial_parameters():
     h, d, words, *_ = m.start(3)
     assert (h.shape, d.shape, words.shape) == ((1, 3, 40), (1, 3, 20), (1, 3, 3))
     assert not words.any() and (h == m.params["start_hid"]).all() and (d == m.params["start_doc"]).all()
+
+
+@every_config
+def test_number_of_parameters(options):
+    m = model(**options)
+    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
 
 
 # Scores
@@ -66,15 +63,6 @@ def test_scores_match_reference(options):
     d = m.score(*inputs(ids[:-1]), m.start(1))[1][1]
     np.testing.assert_allclose(d[0, 0], docs[-1], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(score(model(dtype="float32", **options), ids), expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "M, words, classes, doc_dim", [(5, 23, 4, 0), (5, 23, 4, 17), (17, 57, 7, 3), (30, 57, 100, 17), (30, 23, 1, 0)]
-)
-def test_scores_for_various_sizes(M, words, classes, doc_dim):
-    m, ids = model(hidden=M, V=words, classes=classes, doc_dim=doc_dim, sentences=True), text(150, words)
-    expected, _ = referred(m)(ids)
-    np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
 
 
 @every_config
@@ -149,17 +137,10 @@ def test_nothing_leaks_between_sentences(name):
         np.testing.assert_allclose(together, np.concatenate([alone[k] for k in order]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["one step", "document, without end", "direct"])
-def test_context_carries_across_lines_of_continuous_text(name):
-    m = model(**CONFIGS[name])
-    after = [score(m, np.array([word, 0, 8, 9]))[2:] for word in (3, 4)]
-    assert np.abs(after[0] - after[1]).max() > 1e-3
-
-
 # The document vector
 
 
-def test_document_vector_is_updated_only_after_a_word_is_scored():
+def test_the_document_vector_depends_on_scored_words_only():
     m, ids = model(**DOC, doc_lr=0.5), text(80, oov=0)
     logs, run = score(m, ids), referred(m)
     right, docs = run(ids)
@@ -172,9 +153,6 @@ def test_document_vector_is_updated_only_after_a_word_is_scored():
     for t in (0, 7, 20):
         every = [score(m, np.append(ids[:t], word))[-1] for word in range(V)]
         assert np.exp(every).sum() == pytest.approx(1, rel=1e-12)
-
-
-def test_document_vector_depends_only_on_scored_words_of_its_sentence():
     m = model(**DOC)
     line = np.array([3, 9, 4, 0], np.int32)
     d = m.score(*inputs(line), m.start(1))[1][1]
@@ -202,23 +180,6 @@ def test_prediction_and_scoring_update_the_document_vector_alike(name):
         if word >= 0:
             assert predicted[0, word] == pytest.approx(expected[t], rel=1e-9)
             assert at_once[0, word] == pytest.approx(expected[t], rel=1e-9), f"{t + 1} words at once"
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["bptt 4, block 3", "sentences, start"])
-def test_doc_dim_0_is_the_plain_rnn(name, dtype):
-    """Without a document vector, its options have no effect; a vector of zeros changes results only by rounding."""
-    options, ids = dict(CONFIGS[name], dtype=dtype), text(200)
-    plain, ignoring = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
-    zeros = model(**options, doc_dim=3)
-    for key, array in zeros.params.owners():
-        array[:] = 0
-        if key in values(plain):
-            array[..., : plain.params[key].shape[-1]] = plain.params[key]
-    logs = [run.learn(ids, 0.1) for run in (plain, ignoring, zeros)]
-    assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == ignoring.params.values.tobytes()
-    np.testing.assert_allclose(logs[2], logs[0], rtol=1e-4 if dtype == "float32" else 1e-10)
-    assert not zeros.params["class_doc"].any() and not zeros.params["start_doc"].any()
 
 
 PLAIN = dict(sentences=True, learn_start=True, defer=True, cutoff=0.0)

@@ -90,19 +90,6 @@ def test_an_epoch_of_batches_equals_learning_the_text(options):
     assert_close(values(batched), values(learner), 1e-12)
 
 
-@every_config
-def test_learn_returns_scores_from_before_the_update(options):
-    m = model(**options)
-    ids = text(200)
-    scored = score(m, ids)
-    np.testing.assert_allclose(m.learn(ids, 0.0), scored, rtol=1e-12)
-    before = values(m)
-    assert_close(before, values(model(**options)), 1e-15)
-    logs = m.learn(ids, 0.3)
-    np.testing.assert_allclose(logs[0], scored[0], rtol=1e-12)
-    assert np.abs(logs - scored).max() > 0.01 and score(m, ids).mean() > logs.mean()
-
-
 @pytest.mark.parametrize("options", [*CONFIGS.values(), dict(DOC, shuffle=True)], ids=[*CONFIGS, "shuffled"])
 def test_one_thread_is_bitwise_reproducible(options):
     runs = [model(dtype="float32", **options) for _ in range(2)]

@@ -153,11 +153,20 @@ def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, 
     assert written == positions
 
 
-def test_training_does_not_pause_without_a_checkpoint(monkeypatch, watchful):
+def test_training_pauses_only_for_checkpoints(monkeypatch, watchful, tmp_path):
     calls, run = [], word2vecrun.hogwild.run
     monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or run(*args))
     done(begun())
     assert len(calls) == 1
+    path = str(tmp_path / "c")
+    run = begun(path)
+    run.at = 5
+    with pytest.raises(KeyboardInterrupt):
+        done(run)
+    interrupts.received.clear()
+    again = begun(path, resume=True, threads=3)
+    done(again)
+    assert again.done == again.total == EPOCHS * TEXT.size
 
 
 def test_a_lost_folder_is_reported_and_training_continues(tmp_path, monkeypatch, messages):
@@ -220,21 +229,6 @@ def test_a_checkpoint_without_a_setting_has_its_default(tmp_path, name):
     refused(lambda: begun(path, resume=True, **same, **option), f"c: was created with `{name}=")
 
 
-OF_L = {
-    "signs": dict(tying="signs", negated=0.5, shift=-1.0), "fewer": dict(tying="signs", negated=0.2, shift=-1.0),
-    "unshifted": dict(tying="signs", negated=0.5, shift=0.0), "none": dict(tying="signs", negated=0.0, shift=0.0),
-    "linear": dict(tying="linear", shift=0.0), "tied": dict(tying="tied", shift=0.0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name, other", [*itertools.pairwise([*OF_L, "fewer", "linear", "signs", "unshifted"])])
-def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
-    same = dict(lr=0.01, cbow_grad="exact", fit_pmi=False, precision="float32", epochs=1)
-    done(begun(str(tmp_path / "c"), **same, **OF_L[name]))
-    with pytest.raises(TiedtoolsError, match="c: was created with `(tying|negated|shift)="):
-        begun(str(tmp_path / "c"), resume=True, **same, **OF_L[other])
-
-
 @pytest.mark.parametrize("damage", [
     lambda progress, arrays: progress.update(next=-1), lambda progress, arrays: progress.update(next=10**6),
     lambda progress, arrays: progress.update(elapsed="1"), lambda progress, arrays: progress.update(cuts=[]),
@@ -253,32 +247,4 @@ def test_corrupt_checkpoints_are_rejected(tmp_path, damage):
     refused(lambda: begun(path, resume=True), f"{path}: ", "corrupt")
 
 
-def test_hogwild_runs_may_resume_with_more_threads(tmp_path):
-    path = str(tmp_path / "c")
-    run = begun(path)
-    run.at = 5
-    with pytest.raises(KeyboardInterrupt):
-        done(run)
-    interrupts.received.clear()
-    again = begun(path, resume=True, threads=3)
-    done(again)
-    assert again.done == again.total == EPOCHS * TEXT.size
-
-
 # The command
-
-
-@pytest.fixture
-def w2v(run, tmp_path):
-    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on the log\n" * 500)
-    args = ["w2v", "-threads", 1, "-size", 6, "--log-json", tmp_path / "log", tmp_path / "text"]
-    return lambda *more, **options: run(*args, *more, **options)
-
-
-def test_an_interrupt_before_training_leaves_the_output_unchanged(w2v, tmp_path, monkeypatch):
-    def stopped(*args):
-        raise KeyboardInterrupt(signal.SIGINT)
-
-    (out := tmp_path / "out").write_text("precious")
-    monkeypatch.setattr(Run, "compile", stopped)
-    assert w2v("-output", out).exit_code == 130 and out.read_text() == "precious"

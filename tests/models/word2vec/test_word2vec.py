@@ -9,11 +9,11 @@ from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
 from tiedtools.files import modelfile
-from tiedtools.kernels.word2vec import w2v, w2vtiles
+from tiedtools.kernels.word2vec import w2vtiles
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
-from tiedtools.models.word2vec.run import Run, chunk_bounds
+from tiedtools.models.word2vec.run import chunk_bounds
 from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.norms import unit
@@ -59,31 +59,12 @@ def test_initial_loss_is_that_of_random_guessing(shift, target, negative):
     assert model.uniform_loss == pytest.approx(target + 5 * negative)
 
 
-@pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
-def test_signs_that_negate_nothing_equal_tied_embeddings(architecture, exact):
-    """At the same learning rate and in batches of the same shape."""
-    same = dict(architecture=architecture, exact=exact, shared_negatives=(1, 8, 16), lr=0.02)
-    tied = trained(epochs=1, tying="tied", **same)
-    signs = trained(epochs=1, tying="signs", negated=0.0, shift=0.0, cbow_grad="ctool", **same)
-    assert tied.emb_in.tobytes() == signs.emb_in.tobytes() and signs.linear is None
-    other = trained(epochs=1, tying="signs", negated=0.1, shift=0.0, cbow_grad="ctool", **same)
-    assert tied.emb_in.tobytes() != other.emb_in.tobytes()
-
-
 @pytest.mark.parametrize(
     "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)]
 )
 def test_parameter_counts_of_the_paper(tying, expected):
     vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
     assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == expected
-
-
-def test_parameter_counts_of_hierarchical_softmax():
-    vocab, _ = topic_text()
-    V = len(vocab)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
 
 
 def test_initial_parameters():
@@ -98,6 +79,12 @@ def test_initial_parameters():
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
     uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
+    vocab, _ = topic_text()
+    V = len(vocab)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
+    for name in set(TYINGS) - {"signs"}:
+        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 @pytest.mark.parametrize("size, negated, expected", [(10, 0.3, 3), (10, 0, 0), (10, 1, 10), (7, 0.4, 3), (1, 0.4, 0)])
@@ -107,11 +94,6 @@ def test_the_matrix_of_signs(size, negated, expected):
     assert model.config.negations == expected and model.proj.size == 0
     L = np.eye(size) if model.linear is None else model.linear
     np.testing.assert_array_equal(L, np.diag([-1] * expected + [1] * (size - expected)))
-
-
-def test_other_models_have_no_signs():
-    for name in set(TYINGS) - {"signs"}:
-        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 def test_written_vectors():
@@ -160,19 +142,7 @@ def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     assert np.isfinite(model.emb_in).all()
 
 
-def test_a_diverged_epoch_does_not_count_as_done():
-    vocab, text = topic_text()
-    run = Run(Word2Vec(vocab, Config(size=5)), text)
-    run.totals[0, :2, 2] = text.size, text.size
-    with run.clock():
-        run.tick()
-        assert run.figures["epochs"] == 2
-        run.totals[0, 2, 2], run.stop[0] = text.size, w2v.NAN
-        run.tick()
-    assert run.figures["epochs"] == 2
-
-
-def test_learning_rate_decays_to_a_floor(monkeypatch):
+def test_rates_and_seeds_of_pieces(monkeypatch):
     rates = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
@@ -183,9 +153,6 @@ def test_learning_rate_decays_to_a_floor(monkeypatch):
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
     assert 0 < rates[-1] < 0.1 * 0.02
-
-
-def test_every_piece_has_its_own_seed(monkeypatch):
     seeds = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
@@ -212,8 +179,6 @@ def test_chunks_end_at_line_ends_where_possible(monkeypatch):
     assert bounds(ids[:50]) == [0, 50]
     assert bounds(ids[:206]) == [0, 106, 200, 206]
 
-
-def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
     class Long:
         size = 2**31 + 10
 
