@@ -90,6 +90,15 @@ def test_training_in_other_processes(model, method):
     assert not np.array_equal(one, other)
 
 
+def test_callbacks(tmp_path):
+    epochs, moments = [], []
+    callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
+    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
+    assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
+    assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
+    assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
+
+
 def test_a_callback_stops_training():
     """The model holds what has been trained so far, and nothing is raised."""
     model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
@@ -119,16 +128,10 @@ def test_ctrl_c_leaves_a_usable_model():
     assert (result.returncode, result.stdout, result.stderr) == (0, "4 4\n", "")
 
 
-def test_training_in_a_thread_and_callbacks(model, tmp_path):
+def test_training_in_a_thread(model):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for found in pool.map(fit_in_child, [1, 1]):
             np.testing.assert_array_equal(found, model.vectors.matrix)
-    epochs, moments = [], []
-    callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
-    model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
-    assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
-    assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
-    assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
 
 
 def test_defaults_are_those_that_help_shows():
@@ -183,6 +186,9 @@ def test_most_similar_by_definition(vectors):
         assert found["queen"] == pytest.approx(next(c for c, w in expected if w == "queen"), abs=1e-6)
         assert "man" not in found and "woman" not in found
     assert [word for word, _ in vectors.most_similar(["king", "woman"], ["man"])] == [word for _, word in expected]
+
+
+def test_a_vector_has_neighbors(vectors):
     assert vectors.most_similar(vectors["king"], topn=1)[0] == ("king", pytest.approx(1))
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
@@ -224,7 +230,7 @@ def write_sets(folder):
     (folder / "questions").write_text(": gender\nman king woman queen\nman woman king queen\nman king woman boy\n")
 
 
-def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
+def test_similarity_sets(tmp_path, run, vectors):
     write_sets(tmp_path)
     other = tt.Vectors(ROYALS, np.random.default_rng(5).standard_normal((5, 4)))
     for name, some in ("a", vectors), ("b", other):
@@ -237,6 +243,9 @@ def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
     assert found["differences"] == expected
     alone = tt.evaluate_similarity(vectors, [pairs], bootstrap=0)
     assert "differences" not in alone and alone["sets"][0]["covered"] == 4 and alone["mean_low"] is None
+
+
+def test_analogy_sets(tmp_path, run, vectors):
     write_sets(tmp_path)
     vectors.write(tmp_path / "v")
     questions = str(tmp_path / "questions")

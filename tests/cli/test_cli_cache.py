@@ -56,7 +56,7 @@ def figures(printed, command):
     return [row.partition(", ")[2] if command == "ppl" else row for row in rows[:2]]
 
 
-def test_other_vocabularies_and_averages(run, lm, tmp_path):
+def test_texts_and_averages(run, lm, tmp_path):
     """Each text starts with an empty cache, and --average counts the cache in."""
     (tmp_path / "text").write_bytes(TEXT)
     printed = lambda *line: run("ppl", lm, *line, "--average", "w1", "--repeats").stdout_bytes.decode().splitlines()
@@ -68,6 +68,9 @@ def test_other_vocabularies_and_averages(run, lm, tmp_path):
     for with_cache, without in itertools.islice(zip(alone, plain), 2, 4):
         assert float(with_cache.split("\t")[1]) != float(without.split("\t")[1])
         assert with_cache.split("\t")[2] == without.split("\t")[2]
+
+
+def test_another_vocabulary(run, tmp_path):
     save(subwordcase.lettered(), tmp_path / "lm.npz")
     (tmp_path / "words").write_text("cats\ndogly\nowlcat\n")
     command = ["ppl", tmp_path / "lm.npz", "--vocabulary", tmp_path / "words"]
@@ -225,6 +228,9 @@ def test_lines_have_the_figures_of_srilm(run, case):
         scored = words - unscored - int(zero)
         for n, ppl in zip((scored + sentences, scored), ppls):
             assert ppl == "undefined" if not n else float(ppl) == pytest.approx(10 ** (-float(logprob) / n), rel=1e-4)
+
+
+def test_json_has_the_same_counts(run, case):
     model, oovs, zeroprobs, as_unk = case
     for k in 0, 1:
         found = json.loads(run("ppl", model, f"text{k}", "--json").stdout)

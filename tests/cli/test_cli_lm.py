@@ -143,6 +143,9 @@ def test_predict(run, lm, closed):
     assert "1 word outside the vocabulary was read as `<unk>`" in result.stderr
     every = run("predict", closed, "-k", 100, input=b"the dog").stdout
     assert every.count("\n") == len(WORDS) - 1 and every == run("predict", closed, "-k", 100, input=b"the").stdout
+
+
+def test_predict_carries_state_over_line_ends(run, lm):
     carried = json.loads(run("predict", lm, "--carry", "--json", input=b"the cat\non\n").stdout.splitlines()[1])
     assert (carried["line"], carried["context"]) == (2, "on")
     for word, p in carried["next"]:
@@ -166,7 +169,7 @@ def test_each_line_is_answered_at_once(lm, command, answer):
         assert process.wait(60) == 0
 
 
-def test_generate_lines_or_words(run, lm):
+def test_generate(run, lm):
     result = run("generate", lm, "--lines", 5)
     assert result.exit_code == 0 and result.stdout.count("\n") == 5 and result.stdout.endswith("\n")
     assert set(result.stdout.split(" ")) - {"\n"} and "</s>" not in result.stdout
@@ -177,6 +180,9 @@ def test_generate_lines_or_words(run, lm):
     assert run("generate", lm, "--lines", 5, "--seed", 2).stdout != result.stdout
     assert run("generate", lm).stdout.count("\n") == 10
     assert run("generate", lm, "--temperature", 3).stdout != run("generate", lm).stdout
+
+
+def test_generate_a_number_of_words(run, lm):
     split = lambda text: [word for word in re.split(r"[ \n]", text) if word]
     result = run("generate", lm, "--words", 25)
     assert len(split(result.stdout)) == 25 and result.stdout.endswith("\n") and not result.stdout.endswith("\n\n")

@@ -279,14 +279,17 @@ def test_divergence_writes_the_best_model_so_far(lstm, corpus, tmp_path, monkeyp
     assert result.exit_code == 1 and "loss is nan" in diverged and "/dev/full" not in diverged
 
 
-def test_vocabulary_options_and_training_without_validation(lstm, corpus, tmp_path):
-    saved = tmp_path / "vocab"
-    assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
-    assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
-    assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
-    assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
+def test_training_without_validation(lstm, corpus, tmp_path):
     log = tmp_path / "log"
     result = lstm("--valid-share", 0, "--log-json", log, corpus)
     assert result.exit_code == 0 and "valid" not in result.stderr
     *epochs, last = log_of(log)
     assert [epoch["valid_ppl"] for epoch in epochs] == [None] * 3 and last["test_ppl"] is None
+
+
+def test_vocabulary_options(lstm, corpus, tmp_path):
+    saved = tmp_path / "vocab"
+    assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
+    assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
+    assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
+    assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")

@@ -126,15 +126,10 @@ def test_training_resumes_from_the_model_file(original, folder, args):
     assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")
 
 
-def test_settings_of_the_file_and_of_the_command(original):
+def test_alpha_overrides_that_of_the_file(original):
     original("-max-iter", 1)
     assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
     assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
-    original("-max-iter", 1, "-beta", 1e-5)
-    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
-    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
-    assert (restored.params["start_hid"] == np.float32(0.1)).all()
 
 
 def test_sizes_come_from_the_file(original, folder):
@@ -149,14 +144,17 @@ def test_sizes_come_from_the_file(original, folder):
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
 
-def test_one_iteration_without_validation(rnnlm, folder, original):
+def test_an_empty_model_file_is_ignored(original, folder):
+    (folder / "m").write_text("")
+    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
+
+
+def test_one_iteration_without_validation(rnnlm, folder):
     for k in range(2):
         result = rnnlm("-train", "train", "-rnnlm", "m", "-one-iter")
         assert re.search(rf"^Iter:   {k}\tAlpha: 0.100000\t.*Words/sec: \d+\.\d   $", result.stdout, re.M)
         assert "VALID" not in result.stdout and "Words in train file: 1050" in result.stdout or k
     assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
-    (folder / "m").write_text("")
-    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
 
 
 @pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)
@@ -330,3 +328,11 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch)
     result = original("-max-iter", 3)
     assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
+
+
+def test_training_options_override_those_of_the_file(original):
+    original("-max-iter", 1, "-beta", 1e-5)
+    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
+    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
+    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
+    assert (restored.params["start_hid"] == np.float32(0.1)).all()

@@ -26,15 +26,13 @@ def read(path):
     return Vectors.read(str(path))
 
 
-def test_a_text_alone_gives_vectors_or_classes_on_stdout(run, corpus):
+def test_a_text_alone_gives_vectors_on_stdout(run, corpus):
     result = run("w2v", "--tie-signs", "-size", 300, corpus)
     assert result.exit_code == 0
     lines = result.stdout_bytes.split(b"\n")
     assert lines[0] == b"10 300" and lines[1].startswith(b"</s> ") and lines[-1] == b""
     assert all(len(line.split(b" ")) == 301 for line in lines[1:-1])
     assert "model: CBOW, tied, fixed signs" in result.stderr and "parameters" in result.stderr
-    lines = run("w2v", "-size", 4, "-classes", 3, corpus).stdout_bytes.decode().splitlines()
-    assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}
 
 
 def test_a_word2vec_command_line(run, corpus, tmp_path):
@@ -87,6 +85,11 @@ def test_default_of_write(run, corpus, options, which):
     written = run("w2v", *given, corpus).stdout_bytes
     assert run("w2v", *given, "--write", which, corpus).stdout_bytes == written
     assert run("w2v", *given, "--write", {"in": "sum", "sum": "in"}[which], corpus).stdout_bytes != written
+
+
+def test_classes(run, corpus):
+    lines = run("w2v", "-size", 4, "-classes", 3, corpus).stdout_bytes.decode().splitlines()
+    assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}
 
 
 @pytest.mark.parametrize("tie, of_l", [("--tie-signs", 0), ("--tie-linear", 16)])
@@ -162,9 +165,6 @@ def test_a_failing_run_keeps_the_old_vectors(run, corpus, tmp_path):
     (out := tmp_path / "out").write_text("precious")
     assert run("w2v", "-output", out, corpus, "-min-count", 10**6).exit_code == 1
     assert out.read_text() == "precious"
-    (path := tmp_path / "text").write_text("alone\n" * 50)
-    run.fails(1, "no word has a neighbor to predict it from", "w2v", "-sample", 0, "-output", tmp_path / "out", path)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("tie", [["--tie-signs"], ["--tie-linear", "--lr-linear", 1]], ids=["signs", "linear"])
@@ -233,6 +233,12 @@ def test_closed_streams(closed, message):
     shell = f"{sys.executable} -m tiedtools w2v {closed}"
     result = subprocess.run(shell, shell=True, capture_output=True, text=True)
     assert result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_nothing_to_predict(run, tmp_path):
+    (path := tmp_path / "text").write_text("alone\n" * 50)
+    run.fails(1, "no word has a neighbor to predict it from", "w2v", "-sample", 0, "-output", tmp_path / "out", path)
+    assert not (tmp_path / "out").exists()
 
 
 def test_deep_huffman_trees(run, corpus, tmp_path):

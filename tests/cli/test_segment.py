@@ -54,33 +54,28 @@ def test_separator(run, text, separator):
     assert f"d{separator} o{separator} o{separator} r{separator} s" in found[0]
 
 
-def test_separators(run):
+def test_no_separator(run):
     assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
+
+
+def test_words_that_end_in_the_separator(run):
     result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
     problem = "the word 'add' ends in the separator 'd'; choose another with --separator"
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {problem}\n")
-    result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
-    assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
 
 
-def test_morphs_of_a_file(run, text, saved):
+def test_loaded_morphs(run, text, saved):
     found = lines(run("segment", "--load", saved, text))
     assert found[0] == "un@@ lock@@ ed door@@ s a@@ n@@ d un@@ -@@ lock@@ ed w@@ i@@ n@@ d@@ o@@ w@@ s"
     assert [line.replace("@@ ", "") for line in found] == LINES
     assert lines(run("segment", "--morphs", "--load", saved, text)) == found
-    for options in ["--chars"], ["--load", saved]:
-        assert lines(run("segment", *options, input=b"")) == [""]
-        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
-def test_syllables_of_languages(run, libraries, tmp_path):
+def test_syllables(run, libraries):
     text = b"hyphenation of year-to-year - changes\n"
     assert lines(run("segment", "--syllables", input=text)) == ["hy@@ phen@@ ation of year@@ to@@ year - changes"]
     german = lines(run("segment", "--syllables", "--language", "de_DE", input="Straßenbahn\n".encode()))
     assert german == ["Stra@@ ßen@@ bahn"]
-    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
-    assert result.exit_code == 2 and not (tmp_path / "out").exists()
-    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
 
 
 def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
@@ -139,6 +134,12 @@ def test_contradictory_options(run, text, monkeypatch, options, problem):
     assert result.stderr.count("\n") == 1 and not (text.parent / "x").exists()
 
 
+def test_unknown_language(run, libraries, tmp_path):
+    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
+
+
 def test_errors_leave_no_files(run, tmp_path, saved):
     (tmp_path / "bad").write_bytes(b"fine\nca\xfft\n")
     for options in ["--chars"], ["--load", saved]:
@@ -149,12 +150,23 @@ def test_errors_leave_no_files(run, tmp_path, saved):
     assert not (tmp_path / "out").exists()
 
 
+def test_invalid_utf8_can_be_skipped(run):
+    result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
+    assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
+
+
 @pytest.mark.parametrize("name, option", [("morfessor", "--morphs"), ("pyphen", "--syllables")])
 def test_without_the_library(run, monkeypatch, text, saved, name, option):
     monkeypatch.setitem(sys.modules, name, None)
     result = run("segment", option, text)
     assert result.exit_code == 1 and result.stderr.endswith(': pip install "tiedtools[subwords]"\n')
     assert run("segment", "--load", saved, text).exit_code == 0
+
+
+def test_an_empty_text(run, saved):
+    for options in ["--chars"], ["--load", saved]:
+        assert lines(run("segment", *options, input=b"")) == [""]
+        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
 @pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])

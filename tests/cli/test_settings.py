@@ -87,12 +87,14 @@ def test_an_empty_file_name_is_shown_in_quotes(run):
     assert result.exit_code == 1 and result.stderr.startswith("tiedtools: '': No such file or directory")
 
 
-def test_infinite_perplexities_and_probabilities_up_to_1():
+def test_infinite_perplexities():
     text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
     assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
     line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)
     assert "TRAIN entropy: 6.0000" in line and line.endswith("VALID entropy: infinite")
 
+
+def test_no_probability_is_above_1():
     class Absurd:
         def predict(self, ids, state):
             return np.array([[1e9, -1e9]]), state
@@ -111,20 +113,28 @@ def without(reason, *names):
 
 
 @pytest.mark.parametrize("options, told", [
-    ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
+    (OF_L, without("without --tie-linear", *OF_L[::2])),
+    ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])),
+    ([*OF_L, "--tie-signs"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
     (["-init-linear=uniform"], without("without --tie-linear", "--init-linear")),
     (["--tie-linear", "--precision=float32", "--exact"],
      without("with separate negatives per target", "--precision")),
+    (["--negated", 0.5], without("without --tie-signs", "--negated")),
+    (["--negated", 0.5, "--tie"], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie-linear"], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie-signs", "--shift", -1], ""), ([*GRAD, "--shift", -1], ""),
     ([*GRAD, "--cbow-sum"], without("with --cbow-sum", "--cbow-grad")),
+    ([*GRAD, "-cbow", 0], without("with --cbow 0", "--cbow-grad")),
+    (["-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-sum")),
     ([*GRAD, "-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-grad", "--cbow-sum")),
-    (["--cbow-sum", "--fit-pmi", "--fixed-window", "--min-alpha", 0.001], ""), (OF_SAMPLING, ""),
+    (["--cbow-sum", "--fit-pmi"], ""), (["--shift", -1, "--tie", "--no-fit-pmi"], ""), (OF_SAMPLING, ""),
     (
         [*OF_SAMPLING, "--fit-pmi", "-negative", 0],
         without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent"),
     ),
+    (["--fixed-window", "--min-alpha", 0.001], ""),
     (["--batch", 1, 8, 8, "--exact"], without("with separate negatives per target", "--shared-negatives")),
+    (["--batch", 1, 8, 8], ""),
 ], ids=str)  # fmt: skip
 def test_options_without_effect_are_reported(run, tmp_path, options, told):
     (tmp_path / "text").write_text("the cat sat on the mat\n" * 20)
@@ -182,7 +192,7 @@ def configuration(*args):
     return configure(**settings_of(context_of("rnnlm", *args)))[0]
 
 
-def test_settings_of_rnnlm():
+def test_options_reach_the_configuration():
     options = dict(
         hidden=12, classes=34, doc_dim=5, doc_lr=0.2, start_doc="first", bptt=4, bptt_block=6, beta=1e-6, cutoff=9.0,
         direct_order=4, seed=7, threads=2,
@@ -192,6 +202,9 @@ def test_settings_of_rnnlm():
     flags = dict(old_classes=True, independent=True, defer=True)
     config = configuration(*given, "-direct", 2.5, "-old-classes", "-independent", "-defer", "--no-sentences")
     assert config == RnnlmConfig(**options, **flags, direct=2_500_000)
+
+
+def test_defaults():
     assert configuration() == RnnlmConfig()
     paper = dict(sentences=True, learn_start=True, shuffle=True)
     assert configuration("--doc-dim", 20) == RnnlmConfig(hidden=100, doc_dim=20, **paper)

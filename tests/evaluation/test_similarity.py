@@ -43,6 +43,22 @@ def test_sets_are_sorted_whatever_their_layout(tmp_path):
     assert similarity_set.pairs == [("city", "new york")] * 2
 
 
+@pytest.mark.parametrize("text, message", [
+    (b"dog cat 1\ndog cat\n", ":2: expected `word word score`, found 'dog cat'"),
+    (b"# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
+    (b"a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
+    (b"a b 1\na b -inf\n", ":2: the score '-inf' is not a finite number"),
+    (b"a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),
+    (b"# nothing\nword word score\n", ": holds no word pairs"),
+    (b"a b 1\nc d 1_0\n", ":2: the score '1_0' is not a finite number"),
+    (b"a b inf\nc d 1\n", ":1: the score 'inf' is not a finite number"),
+    (b"a b 1\nc\0 d 1\n", ":2: a zero byte"),
+    (b"a b 1\n" + 99 * b"c " + b"\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
+])  # fmt: skip
+def test_errors_name_the_line(tmp_path, text, message):
+    check_complaint(read_set, tmp_path / "set", text, message)
+
+
 def test_published_sets_have_their_published_sizes(measured_data):
     sizes = {"SIMLEX-999": 999, "MEN-TR-3k": 3000, "RW-STANFORD": 2034, "VERB-143": 144, "MTurk-771": 771}
     for name, size in sizes.items():
@@ -270,14 +286,6 @@ def test_words(tmp_path, line, words):
 
 
 ERRORS = [
-    ("# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
-    ("a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
-    ("a b inf\nc d 1\n", ":1: the score 'inf' is not a finite number"),
-    ("a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),
-    ("# nothing\nword word score\n", ": holds no word pairs"),
-    ("a b 1\nc d 1_0\n", ":2: the score '1_0' is not a finite number"),
-    ("a b 1\nc\0 d 1\n", ":2: a zero byte"),
-    ("a b 1\n" + 99 * "c " + "\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
     ("cat dog x\na b 1\n", ":1: the score 'x' is not a finite number; correct it, or put # before a header"),
     ("cat dog 3,5\na b 1\n", ":1: expected `word word score`, found 'cat dog 3,5'"),
     ("a b 1\ncat dog 3,5\n", ":2: expected `word word score`, found 'cat dog 3,5'"),
@@ -309,4 +317,4 @@ ERRORS = [
 
 @pytest.mark.parametrize("text, message", ERRORS)
 def test_errors(tmp_path, text, message):
-    check_complaint(read_pairs, tmp_path / "set", text.encode("latin-1"), message)
+    check_complaint(read_pairs, tmp_path / "set", text.encode(), message)

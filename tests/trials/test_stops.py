@@ -29,11 +29,14 @@ def test_an_incomplete_file_is_detected(folder, name):
         stops.whole(folder, {name: b"new"}, killed=False)
 
 
-def test_incomplete_and_partial_files_and_checkpoints_are_detected(folder):
+def test_a_partial_file_is_detected(folder):
     (folder / ".tiedtools-x.part").touch()
     stops.whole(folder, {}, killed=True)
     with pytest.raises(AssertionError, match="is left"):
         stops.whole(folder, {}, killed=False)
+
+
+def test_an_incomplete_checkpoint_is_detected(folder):
     (folder.parent / "run").mkdir()
     (folder.parent / "run/checkpoint").write_bytes(b"PK")
     with pytest.raises(Exception, match="corrupt"):

@@ -188,17 +188,16 @@ def test_parameter_count_of_awd_lstm(preset, millions):
     assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
 
 
-def test_settings_derived_from_others():
+def test_layer_widths_set_the_number_of_layers_and_the_width_of_the_last():
     config = LstmConfig(size=7, layer_widths="5,6,7,8")
     assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
     assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
+
+
+def test_defaults_derived_from_other_options():
     config = LstmConfig(size=30, init=0.2)
     assert (config.hidden, config.init_lstm) == (30, 0.2)
     assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
-    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
-    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 CONTRADICTIONS = [  # settings, and the setting or value that the message proposes or names
@@ -224,6 +223,13 @@ CONTRADICTIONS = [  # settings, and the setting or value that the message propos
 @pytest.mark.parametrize("options, named", CONTRADICTIONS, ids=str)
 def test_invalid_combinations_are_rejected(options, named):
     refused(lambda: LstmConfig(**options), f"`{named}", kind=Contradiction)
+
+
+def test_variational_dropout_rates():
+    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)
