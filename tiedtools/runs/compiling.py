@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import event
 
 from tiedtools.base.messages import log
-from tiedtools.runs.progress import SHORT, Listener
+from tiedtools.runs.progress import SHORT, Listener, Progress
 
 
 class Count(event.Listener):
@@ -27,7 +27,10 @@ class Count(event.Listener):
 
 @contextlib.contextmanager
 def compiling(progress: Listener, expected: int) -> Iterator[None]:
-    """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached."""
+    """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached.
+
+    Their number is logged once: not by the small model of `warm_up`, whose Progress is silent.
+    """
     began = time.monotonic()
     with event.install_listener("numba:compile", Count(progress, expected)) as count:
         try:
@@ -36,5 +39,5 @@ def compiling(progress: Listener, expected: int) -> Iterator[None]:
             if count.number:
                 progress.compiling(None, expected)
     seconds = time.monotonic() - began
-    if count.number and seconds > SHORT:
+    if count.number and seconds > SHORT and type(progress) is not Progress:
         log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")
