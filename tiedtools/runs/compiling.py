@@ -27,10 +27,7 @@ class Count(event.Listener):
 
 @contextlib.contextmanager
 def compiling(progress: Listener, expected: int) -> Iterator[None]:
-    """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached.
-
-    Their number is logged once: not by the small model of `warm_up`, whose Progress is silent.
-    """
+    """Report the kernels compiled in the block to a Progress; about `expected` kernels if none is cached."""
     began = time.monotonic()
     with event.install_listener("numba:compile", Count(progress, expected)) as count:
         try:
@@ -39,5 +36,5 @@ def compiling(progress: Listener, expected: int) -> Iterator[None]:
             if count.number:
                 progress.compiling(None, expected)
     seconds = time.monotonic() - began
-    if count.number and seconds > SHORT and type(progress) is not Progress:
+    if count.number and seconds > SHORT and type(progress) is not Progress:  # silent in `warm_up`, within another block
         log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")

@@ -243,10 +243,9 @@ def spellings(unknown: Collection[str], words: Iterable[str]) -> dict[str, str]:
         if (key := folded(word)) in first and first[key] is None:
             first[key] = word
     frequent = list(itertools.islice(words, 20_000 if len(unknown) <= 10 else 0))
-    near = lambda word: (
-        first[folded(word)] or next(iter(difflib.get_close_matches(folded(word), frequent, 1, 0.84)), None)
-    )
-    return {word: suggestion for word in unknown if (suggestion := near(word))}
+    similar = lambda word: difflib.get_close_matches(folded(word), frequent, 1, 0.84)
+    found = {word: [first[folded(word)]] if first[folded(word)] else similar(word) for word in unknown}
+    return {word: near[0] for word, near in found.items() if near}
 
 
 def folded(word: str) -> str:
