@@ -55,7 +55,8 @@ def train(
     centers, follow, neighbors, negatives, upcoming = s.centers, s.follow, s.neighbors, s.negatives, s.upcoming
     # Rows of emb_in: those of the words' numbers in a piece, if it has local vectors.
     numbered = stores.numbers is not None
-    follow_in, rows_in = (s.follow_in, s.rows_in) if numbered else (follow, neighbors if targets is not None else centers)
+    words_in = neighbors if targets is not None else centers
+    follow_in, rows_in = (s.follow_in, s.rows_in) if numbered else (follow, words_in)
     band, band_t, full, origin = s.band, s.band_t, s.band[:0], (0, 0)
     # Operands of products: the arrays themselves, or in bfloat16 their packed copies.
     p = s.pairs
@@ -99,7 +100,7 @@ def train(
                     follow[r * run + i] = text.tokens[min(cursor[r] + window + i, n - 1)]
             if numbered:
                 look_up(follow_in, stores.numbers, follow)
-                look_up(rows_in, stores.numbers, neighbors if targets is not None else centers)
+                look_up(rows_in, stores.numbers, words_in)
             gather(drawn, emb_out, changes_out, negatives, thread)
             pack_along(p.drawn, drawn)
             pack_down(p.drawn_down, drawn)

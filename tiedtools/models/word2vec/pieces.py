@@ -20,11 +20,10 @@ from tiedtools.models.word2vec import workspaces
 from tiedtools.models.word2vec.tables import noise_probabilities
 from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, Workspace
 
-SHARED, OWN = 8000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
+SHARED, OWN = 1000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
 # Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move
-# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). In CBOW, neighbors get the same gradient, and their
-# changes add up. (Whether CBOW, whether tied): occurrences.
-SATURATION = {(True, False): 0.3, (True, True): 0.3, (False, False): 1.0, (False, True): 0.3}
+# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). Rows of a tied model change on both sides.
+SATURATION, TIED_SATURATION = 1.0, 0.5
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
 LINE = CACHE_LINE // 4  # columns of a cache line
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
@@ -72,7 +71,7 @@ class Side:
         """Compose the vectors of the first `size` words of the thread's piece."""
         self.sizes[thread] = size
         most, words = self.words.shape[1], self.words[thread, :size]
-        entries, _ = self.listed(thread, range(thread, thread + 1))
+        self.latest = entries, _ = self.listed(thread, range(thread, thread + 1))
         X, before = self.X[thread * most :], self.before[thread * most :]
         composed.compose(X, before, self.matrix, entries, self.row_sizes, self.lengths[words], self.counts[words])
 
@@ -81,10 +80,10 @@ class Side:
         piece = slice(first := thread * self.words.shape[1], first + self.sizes[thread])
         np.subtract(self.X[piece], self.before[piece], out=self.before[piece])
 
-    def spread(self, thread: int, stopped: bool, limit: float, racing: int) -> None:
-        """Add the changes of all threads' words to this thread's columns of the matrix, unless training is stopped."""
+    def spread(self, thread: int, limit: float, racing: int) -> None:
+        """Add the changes of all threads' words to this thread's columns of the matrix."""
         threads = len(self.sizes)
-        entries, owners = self.listed(thread, range(threads * (not stopped)))
+        entries, owners = self.latest if threads == 1 else self.listed(thread, range(threads))
         _, _, distinct, *others, place = self.lists[thread]
         n = composed.invert(distinct, *others, place, entries, owners, self.occurs.reshape(-1))
         low, high = (t * self.matrix.shape[1] // LINE // threads * LINE for t in (thread, thread + 1))
@@ -184,9 +183,10 @@ class Pieces(Workspace):
             gate = np.zeros_like(gate)  # other threads may never arrive
         if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:
             return
-        limit, racing = SATURATION[self.config.cbow, self.tied] / lr, 1 if common.threads > 1 else self.config.threads
-        for side in common.sides:
-            side.spread(thread, stopped, limit, racing)
+        limit, racing = TIED_SATURATION if self.tied else SATURATION, 1 if common.threads > 1 else self.config.threads
+        if not stopped:
+            for side in common.sides:
+                side.spread(thread, limit / lr, racing)
         if common.threads > 1:
             if not stopped:
                 store.merge_proj(common.proj, common.local, thread)
