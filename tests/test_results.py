@@ -33,6 +33,12 @@ def test_the_page_is_made_from_the_files_and_short():
     assert page.count("\n") <= 350
 
 
+def test_the_tables_of_speeds_are_made_from_the_files():
+    speed = module(DOCS / "speed.py")
+    assert speed.PAGE.read_text() == speed.page(), "run python docs/speed.py"
+    assert set(re.findall("<!-- (?!end)(.+) -->", speed.page())) == {path.stem for path in speed.FOLDER.glob("*.json")}
+
+
 def test_the_index_has_each_file_once():
     index = results.load("index")
     of_papers = [name for items in index["papers"].values() for _, name, *_ in items if name]

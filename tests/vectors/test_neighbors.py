@@ -261,8 +261,9 @@ def test_unknown_words_are_told_and_the_others_answered(run, compass):
 @pytest.mark.parametrize("asked, near", [
     ("King", "king"), ("kING", "king"), ("us", "US"), ("İstanbul", "istanbul"), ("izmir", "İzmir"),
     ("STRASSE", "straße"), ("koenig", None), ("zolw", None), ("king", ""),
+    ("kinng", "king"), ("Istanbull", "istanbul"),
 ])  # fmt: skip
-def test_a_word_in_another_case_is_suggested(run, tmp_path, asked, near):
+def test_a_word_in_another_case_or_similar_spelling_is_suggested(run, tmp_path, asked, near):
     path = tmp_path / "v.txt"
     words = ["king", "KING", "US", "Us", "istanbul", "İzmir", "straße", "żołw"]
     path.write_text(f"{len(words)} 1\n" + "".join(f"{word} 1\n" for word in words), encoding="utf-8")

@@ -82,6 +82,8 @@ def test_batches_of_tied_vectors_depend_on_the_shift():
         (dict(fit_pmi=True, shift=0.0), "tied"),
     ):  # fmt: skip
         assert workspaces.layout(Config(tying="tied", **options)) == shapes[name]
+    for lr, each in (0.05, 16), (0.1, 32):
+        assert workspaces.layout(Config(architecture="skipgram", lr=lr)) == (1, 32, each)
     for name in "untied", "linear":
         assert workspaces.layout(Config(tying=name, fit_pmi=True)) == shapes[name]
 
