@@ -4,11 +4,14 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from common import refused, rewrite, save
+from common import HELPERS, refused, rewrite, save
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
 from toylm import ToyLM
 
@@ -221,3 +224,25 @@ def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):
     differs("is a model (toy), not a checkpoint")
     Path(path).write_bytes(b"PK")
     differs("not a tiedtools checkpoint, or corrupt")
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from fitcase import *
+fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=10**6), Progress(), {path!r}, 1e-12)
+"""
+
+
+def test_a_killed_run_leaves_a_complete_checkpoint(tmp_path):
+    path = tmp_path / "c"
+    code = KILLED.format(tests=str(HELPERS), path=str(path))
+    for wait in (0.0, 0.013):
+        with subprocess.Popen([sys.executable, "-c", code]) as process:
+            while not path.exists() and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(0.2 + wait)
+            process.kill()
+        header, _, arrays = modelfile.load(str(path))
+        assert header["kind"] == "checkpoint" and np.isfinite(arrays["values"]).all()
+        path.unlink()
