@@ -144,17 +144,6 @@ def test_holm(tying):
     assert tying.holm([0.5, 0.9]) == pytest.approx([1, 1])
 
 
-def test_pairs_are_resampled_by_their_words(tying):
-    pairs = [("a", "b"), ("a", "c"), ("d", "e")]
-    counts = tying.word_counts(SimilaritySet("", "", pairs, np.arange(3.0)))
-    assert counts.shape == (1000, 3) and counts.min() == 0
-    # Copies n of 5 words are multinomial: E[nm] = 1 - 1/5, E[nnmk] = (5)_4 / 5^4 + (5)_3 / 5^3, E[nmkl] = (5)_4 / 5^4.
-    assert counts.mean(axis=0) == pytest.approx([0.8] * 3, abs=0.15)
-    together = (counts[:, :1] * counts[:, 1:]).mean(axis=0)
-    assert together == pytest.approx([120 / 625 + 60 / 125, 120 / 625], abs=0.15)
-    assert (counts[counts[:, 0] > 0, 1] > 0).mean() > (counts[counts[:, 0] > 0, 2] > 0).mean() + 0.1
-
-
 def test_rare_neighbors(tying, monkeypatch):
     monkeypatch.setattr(tying, "FREQUENT", slice(2, 6))
     monkeypatch.setattr(tying, "RARE", 20)

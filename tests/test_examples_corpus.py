@@ -3,19 +3,15 @@
 import doctest
 import importlib.util
 import os
-import subprocess
 import sys
 
 import pytest
 from common import ROOT
 
-from tiedtools.text.sources import open_source
-
 SCRIPT = ROOT / "examples" / "corpus.py"
 if not SCRIPT.exists():
     pytest.skip("needs a checkout", allow_module_level=True)
 SPEC = importlib.util.spec_from_file_location("corpus", SCRIPT)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 corpus = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(corpus)
 paragraphs, passages, sentences = corpus.paragraphs, corpus.passages, corpus.sentences
@@ -164,27 +160,6 @@ def test_command(run, package, tmp_path):
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
 
 
-def test_progress_is_reported(run, package, monkeypatch):
-    monkeypatch.setattr(corpus, "EVERY", 0)
-    assert run("-package", package)[2].splitlines() == [
-        "9 words so far", "16 words so far", "22 words so far", "22 words in 3 sentences from documented"
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("extension", ["gz", "bz2", "xz"])
-def test_compression_follows_from_the_file_name(run, package, tmp_path, extension):
-    packed = tmp_path / f"packed.{extension}"
-    assert run("-output", packed, "-package", package)[0] == 0
-    with open_source(str(packed)) as file:
-        assert file.read().decode().splitlines() == EXPECTED != packed.read_bytes()
-
-
-def test_a_closed_pipe_ends_the_script_silently():
-    shell = f"'{sys.executable}' '{SCRIPT}' -package stdlib | head -n 1"
-    result = subprocess.run(["sh", "-c", shell], env=ENVIRONMENT, capture_output=True, text=True)
-    assert (result.stdout.count("\n"), result.stderr) == (1, "")
-
-
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
 def test_unknown_package(run, name, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in the script `tiedtools`
@@ -192,17 +167,6 @@ def test_unknown_package(run, name, tmp_path, monkeypatch):
     message = f"corpus.py: --package {name}: no Python sources of that name are installed; check the name\n"
     assert run("-output", out, "-package", name) == (1, "", message)
     assert not out.exists()
-
-
-def test_output_does_not_depend_on_hash_seed_or_locale():
-    def written(seed, locale):
-        command = [sys.executable, SCRIPT, "-package", "click", "-package", "json"]
-        environment = {**ENVIRONMENT, "PYTHONHASHSEED": seed, "LC_ALL": locale}
-        return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-
-    first = written("1", "C")
-    assert first.count(b"\n") > 500
-    assert written("2", "C.UTF-8") == first
 
 
 def test_a_real_package_yields_english_text():

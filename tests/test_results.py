@@ -33,6 +33,12 @@ def test_the_page_is_made_from_the_files_and_short():
     assert page.count("\n") <= 350
 
 
+def test_the_tables_of_speeds_are_made_from_the_files():
+    speed = module(DOCS / "speed.py")
+    assert speed.PAGE.read_text() == speed.page(), "run python docs/speed.py"
+    assert set(re.findall("<!-- (?!end)(.+) -->", speed.page())) == {path.stem for path in speed.FOLDER.glob("*.json")}
+
+
 def test_the_index_has_each_file_once():
     index = results.load("index")
     of_papers = [name for items in index["papers"].values() for _, name, *_ in items if name]
@@ -134,34 +140,18 @@ def test_figures_of_a_log_and_of_json(papers, tmp_path):
     assert stopped["epochs"] == 3 and stopped["valid"] == 8 and "test" not in stopped
     log.write_text("".join([*epochs, '{"best_epoch": 2, "test_ppl": 6.5, "params": 4, "seconds": 5}\n']))
     whole = papers.logged(log)
-    assert whole == {
-        "epochs": 3,
-        "valid": 7.126,
-        "seconds": 5,
-        "best_epoch": 2,
-        "test": 6.5,
-        "params": 4,
-        "curve": {1: 9, 2: 7.13, 3: 8},
-    }
+    curve = {1: 9, 2: 7.13, 3: 8}
+    assert whole == dict(epochs=3, valid=7.126, seconds=5, best_epoch=2, test=6.5, params=4, curve=curve)
     sets = [{"set": "men", "pairs": 3, "rho": 0.5}, {"set": "rw", "rho": 0.25}]
-    assert papers.leaves({"seed": 1, "results": [{"sets": sets, "mean_rho": 0.375}]}) == {
-        "seed": 1,
-        "men": 0.5,
-        "rw": 0.25,
-        "mean": 0.375,
-    }
+    found = papers.leaves({"seed": 1, "results": [{"sets": sets, "mean_rho": 0.375}]})
+    assert found == {"seed": 1, "men": 0.5, "rw": 0.25, "mean": 0.375}
 
 
 def test_parts_of_a_text(papers, tmp_path):
     text = tmp_path / "text"
     text.write_text("".join(f"{k} {k}\n" for k in range(10)))
-    lines = [
-        papers.part(text, share, tmp_path).read_text().split("\n")[0::1][:-1]
-        for share in ("1/3", "2/3", "3/3", "2/3:7")
-    ]
-    assert [len(part) for part in lines] == [3, 3, 4, 3] and [
-        *lines[0],
-        *lines[1],
-        *lines[2],
-    ] == text.read_text().splitlines()
+    shares = "1/3", "2/3", "3/3", "2/3:7"
+    lines = [papers.part(text, share, tmp_path).read_text().splitlines() for share in shares]
+    assert [*lines[0], *lines[1], *lines[2]] == text.read_text().splitlines()
+    assert [len(part) for part in lines] == [3, 3, 4, 3]
     assert lines[3][0] == "3 3"  # words count with line ends

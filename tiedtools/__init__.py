@@ -46,6 +46,7 @@ __all__ = ["__version__", *PUBLIC]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    name = {"KeyedVectors": "Vectors"}.get(name, name)  # gensim's name
     if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)

@@ -80,10 +80,13 @@ def test_queries_have_the_results_of_gensim(vectors, line):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_files_are_exchanged_with_gensim(tmp_path, vectors, binary):
+def test_files_are_exchanged_with_gensim(tmp_path, binary):
+    vectors = tt.Vectors(["</s>", "é", "a\u00a0b", *WORDS], np.random.default_rng(5).standard_normal((11, 6)))
     KeyedVectors = pytest.importorskip("gensim.models").KeyedVectors
     vectors.save_word2vec_format(tmp_path / "ours", binary=binary)
     theirs = KeyedVectors.load_word2vec_format(str(tmp_path / "ours"), binary=binary)
+    assert theirs.index_to_key == vectors.words
+    np.testing.assert_array_equal(theirs.vectors, tt.load(tmp_path / "ours").matrix)
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
     read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", binary=binary, limit=3)
     assert read.words == theirs.index_to_key[:3]

@@ -130,16 +130,6 @@ def test_text_is_that_of_generate(tmp_path, run, models, kind, limits, options):
     assert printed == "".join(" ".join(sentence) + "\n" for sentence in models[kind].generate(**limits))
 
 
-@both
-def test_models_pickle_and_load(tmp_path, models, kind):
-    model = models[kind]
-    model.save(tmp_path / "model")
-    for other in pickle.loads(pickle.dumps(model)), tt.load(tmp_path / "model"):
-        assert isinstance(other, tt.LanguageModel) and other.kind == kind
-        np.testing.assert_array_equal(other.score(SENTENCES[:3]), model.score(SENTENCES[:3]))
-        np.testing.assert_array_equal(other.vectors.matrix, model.vectors.matrix)
-
-
 def score_in_child(model):
     return model.score(SENTENCES[:3])
 
@@ -166,16 +156,6 @@ def test_a_callback_stops_training_and_the_best_epoch_remains():
     best = min(model.history, key=lambda epoch: epoch["valid_ppl"])
     cut = round(0.9 * len(SENTENCES))
     assert model.perplexity(SENTENCES[cut:]) == pytest.approx(best["valid_ppl"], rel=0.02)
-
-
-def test_an_interruption_leaves_a_usable_model():
-    def interrupt(figures):
-        raise KeyboardInterrupt
-
-    model = tt.LanguageModel("lstm", **KINDS["lstm"])
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(SENTENCES, on_epoch=interrupt)
-    assert np.isfinite(model.score(SENTENCES[:1])).all() and len(model.history) == 1
 
 
 def test_divergence_is_raised_and_keeps_the_earlier_model():

@@ -12,7 +12,6 @@ import pytest
 from common import refused
 
 import tiedtools as tt
-from tiedtools.api.loading import settings_of
 from tiedtools.base.settings import LmReading, Reading
 from tiedtools.cli.networks import lstm as lstm_command
 from tiedtools.cli.rnnlm import command as rnnlm_command
@@ -127,21 +126,6 @@ def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
     assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
 
 
-@pytest.mark.parametrize("kind, settings", [
-    ("w2v", dict(size=3, tying="linear", exact=True)),
-    ("w2v", dict(tying="tied", fit_pmi=True, cbow_sum=True, ns_exponent=1, min_alpha=0, fixed_window=True)),
-    ("lstm", dict(size=8, dropout=0, precision="float32")), ("lm", dict(size=4, dropout_kind="variational", dropout=0)),
-    ("lm", dict(size=4, dropout_kind="locked", drop_word=0, optimizer="nt-asgd")),
-    ("lm", dict(size=4, cell="rhn", depth=2, dropout_kind="gal", tying="tied")),
-    ("lstm", dict(preset="awd-ptb", size=3, layer_widths="5,4")),
-    ("lstm", dict(preset="assylbekov-chars-small", hidden=4, filters="3,2")), ("rnnlm", dict(doc_dim=3, direct=0.001)),
-    ("nmt", dict(size=3, optimizer="sgd", dropout=0)),
-], ids=str)  # fmt: skip
-def test_the_settings_of_a_loaded_model_give_its_configuration(kind, settings):
-    config = make(kind, **settings).configured[0]
-    assert make(kind, **settings_of(config)).configured[0] == config
-
-
 def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
     """One thread is the default, with which training is reproducible; scoring uses all cores."""
     model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
@@ -189,17 +173,6 @@ def test_a_closed_file():
     file = io.StringIO("the cat\n")
     file.close()
     refused(lambda: tt.Word2Vec(**SMALL).fit(file), "file: is closed; give an open file")
-
-
-def test_several_validation_and_test_texts(tmp_path):
-    """A list of paths reads like a single file with their contents."""
-    names = [tmp_path / "a", tmp_path / "b", tmp_path / "both"]
-    for path, text in zip(names, ["the cat sat\n", "a dog ran\n", "the cat sat\na dog ran\n"]):
-        path.write_text(text)
-    one, other = (
-        tt.LanguageModel("rnnlm", size=4, epochs=2).fit(LINES, valid=text, test=text) for text in (names[:2], names[2])
-    )
-    assert [epoch["valid_ppl"] for epoch in one.history] == [epoch["valid_ppl"] for epoch in other.history]
 
 
 @pytest.mark.parametrize("no", [False, np.False_])

@@ -17,7 +17,6 @@ from w2vcase import TYINGS
 
 import tiedtools as tt
 from tiedtools.base import interrupts
-from tiedtools.base.messages import log
 from tiedtools.cli.w2v import command
 from tiedtools.models.word2vec.config import Config
 
@@ -60,14 +59,6 @@ def test_default_vectors_are_those_of_the_command(tmp_path, architecture, tying)
     written = tt.Vectors.read(tmp_path / "vectors")
     assert written.words == model.vectors.words
     np.testing.assert_allclose(written.matrix, model.vectors.matrix, atol=1e-6)
-
-
-def test_save_and_load(tmp_path, model):
-    model.save(tmp_path / "model.npz")
-    loaded = tt.load(tmp_path / "model.npz")
-    assert isinstance(loaded, tt.Word2Vec) and loaded.vectors.words == model.vectors.words
-    np.testing.assert_array_equal(loaded.vectors.matrix, model.vectors.matrix)
-    np.testing.assert_array_equal(loaded.word_vectors("out").matrix, model.word_vectors("out").matrix)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +108,6 @@ def test_a_callback_stops_training():
     assert model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0).trained
 
 
-def test_an_interruption_leaves_a_usable_model():
-    def interrupt(figures):
-        raise KeyboardInterrupt
-
-    model = tt.Word2Vec(**SMALL | dict(epochs=10**4))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(SENTENCES, on_timer=interrupt, timer_seconds=0.0)
-    assert len(model.vectors) == 61 and np.isfinite(model.vectors.matrix).all()
-
-
 CTRL_C = """
 import os, signal
 import tiedtools as tt
@@ -166,16 +147,6 @@ def test_defaults_are_those_that_help_shows():
     assert len(compared) > 10
 
 
-def test_progress_on_request(capsys, monkeypatch):
-    """The library says nothing unless it is asked to."""
-    monkeypatch.setattr(log, "handlers", [])  # those of commands in other tests
-    tt.Word2Vec(**SMALL).fit(SENTENCES)
-    assert capsys.readouterr() == ("", "")
-    tt.Word2Vec(**SMALL).fit(SENTENCES, progress=True)
-    out, err = capsys.readouterr()
-    assert out == "" and "loss" in err and "ETA" in err
-
-
 def test_without_a_model(tmp_path):
     with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
         _ = tt.Word2Vec().vectors
@@ -206,11 +177,6 @@ def cosine(a, b):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_similarity(vectors):
-    assert vectors.similarity("king", "man") == pytest.approx(cosine(vectors["king"], vectors["man"]), abs=1e-6)
-    assert vectors.similarity("king", "king") == pytest.approx(1) and "king" in vectors and "kings" not in vectors
-
-
 def test_most_similar_by_definition(vectors):
     unit = {word: vectors[word] / np.linalg.norm(vectors[word]) for word in ROYALS}
     total = unit["king"] - unit["man"] + unit["woman"]
@@ -227,11 +193,6 @@ def test_a_vector_has_neighbors(vectors):
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
     assert vectors.most_similar() == [] and len(vectors.most_similar("king", topn=100, restrict=3)) == 2
-
-
-def test_a_repeated_word_counts_once():
-    vectors = tt.Vectors(["a", "b", "a", "c"], np.eye(4) + 0.5)
-    assert [word for word, _ in vectors.most_similar("b")] == ["a", "c"]
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
@@ -302,7 +263,3 @@ def test_models_are_evaluated_by_their_vectors(tmp_path):
     evaluated = lambda source: tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
     by_model, by_file, by_vectors = map(evaluated, (model, tmp_path / "m.npz", model.vectors))
     assert by_model == by_file == by_vectors
-
-
-def test_missing_sets(vectors):
-    refused(lambda: tt.evaluate_similarity(vectors, ["nothing"]), "no such file or data set")

@@ -81,14 +81,3 @@ def test_torch_trains_the_same_model(task, name):
         assert ours.step() == pytest.approx(theirs.step(), rel=1e-5)
     second_biases = 2 * 18 * (name == "gru")
     assert sum(q.numel() for q in theirs.parameters) == ours.model.n_params + second_biases
-
-
-@both
-def test_torch_learns_with_dropout(task, name):
-    pytest.importorskip("torch")
-    from benchmarks import torchlm
-
-    for kind in workers.LmTraining, torchlm.Training:
-        training = kind(task(name, dropout=0.2, lr=1.0))
-        first, later = training(9), training(200)
-        assert later["nats"] < first["nats"] - 0.1

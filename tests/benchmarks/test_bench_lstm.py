@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks import clock, lm, processes, rounds, sgemm, workers, zipf
+from benchmarks import clock, lm, processes, sgemm, workers
 from benchmarks.subwords import KINDS, Synthetic
 from common import ROOT, refused
 from modelsizes import lstm_params
@@ -59,18 +58,6 @@ def test_json(bench, quick):
     assert softmax["share"] * peak == pytest.approx(softmax["gflops"])
     assert softmax["gflops"] == pytest.approx(softmax["flops"] / softmax["microseconds"] / 1e3)
     assert 0 < row["nats"] < 5 and row["megabytes"] > 20
-
-
-def test_bfloat16(bench, quick, monkeypatch):
-    args = "lstm", *SMALL, "-variants", "9/6-linear", "-threads", "1,", "--precision", "bfloat16"
-    answer = json.loads(bench(*args, "--json").stdout)
-    (row,) = answer["rows"]
-    peak = max(answer["gflops"]["1"].values())
-    assert answer["precision"] == "bfloat16" and row["limit"] * row["flops"] == pytest.approx(1e9 * peak)
-    monkeypatch.setattr("tiedtools.runs.trainer.FAST_BFLOAT16", False)
-    result = bench(*args)
-    assert "no fast bfloat16 products" in result.stderr
-    assert "tiedtools in bfloat16" in result.stdout and " in tiles of bfloat16\n" in result.stdout
 
 
 def test_against_torch(bench, quick):
@@ -139,15 +126,6 @@ def test_torch_composes_the_same_word_vectors(task, kind):
     assert ours.step() == pytest.approx(np.log(60), rel=0.2) == theirs.step()
 
 
-def test_parts_of_composed_word_vectors(bench, quick):
-    result = bench("lstm", *SMALL, "-variants", "morphs", "-threads", "1,", "--json")
-    (row,) = json.loads(result.stdout)["rows"]
-    parts = {part["part"]: part for part in row["parts"]}
-    assert row["name"] == "tiedtools morphs" and parts.keys() == {*PARTS, "subwords", "highways"} - {"L"}
-    assert parts["highways"]["flops"] == pytest.approx(6 * 60 * 2 * 200 * 400 / 12)
-    assert sum(part.get("flops", 0) for part in parts.values()) == pytest.approx(row["flops"])
-
-
 def test_flops_of_subwords_by_hand(task):
     syllables, chars = (dataclasses.replace(task, **lm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
     rows = Synthetic("syllables", 60).rows
@@ -155,22 +133,6 @@ def test_flops_of_subwords_by_hand(task):
     assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
     assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
     assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
-
-
-def test_workers_learn(task):
-    torch = pytest.importorskip("torch")
-    from benchmarks import torchlm
-
-    threads = torch.get_num_threads()
-    try:
-        for training in workers.LmTraining(dataclasses.asdict(task)), torchlm.Training(dataclasses.asdict(task)):
-            training(1)  # loads the compiled kernels
-            first, later = training(9), training(300)
-            assert first["nats"] == pytest.approx(np.log(60), rel=0.1) and later["nats"] < first["nats"] - 0.3
-            assert training.text.done == 310 and first["seconds"] < later["seconds"]
-            assert later["bytes"] > first["bytes"] - 10**6 > 0  # Linux counts the pages of a thread in batches
-    finally:
-        torch.set_num_threads(threads)
 
 
 def test_parts_cover_the_requested_windows(task, monkeypatch):
@@ -195,14 +157,6 @@ def test_flops_by_hand(task):
     assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
 
 
-def test_text_is_zipfian_and_reproducible(task):
-    ids = np.fromfile(task.path, np.int32)
-    task.write()
-    assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == (lm.WINDOWS * task.steps + 1) * task.batch
-    counts = np.bincount(zipf.draw(np.random.default_rng(2), 100_000, zipf.shares(60)), minlength=60)
-    assert counts[0] / counts[9] == pytest.approx(10, rel=0.1) and counts.size == 60
-
-
 def test_shape():
     assert lm.shape("600/300-linear") == dict(hidden=600, size=300, tying="linear")
     assert lm.shape("20/10") == dict(hidden=20, size=10, tying="untied")
@@ -218,18 +172,6 @@ def test_errors(bench, args, status, message):
     result = bench("lstm", *args)
     assert result.exit_code == status and message in result.stderr.splitlines()[-1]
     assert result.stdout == ""
-
-
-def test_missing_torch_is_an_error(bench, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    result = bench("lstm", "--against", "torch-bf16")
-    assert result.exit_code == 1 and "pip install torch" in result.stderr.splitlines()[-1]
-
-
-def test_group(bench):
-    listed = bench("--help").stdout
-    assert "lstm " in listed and "w2v " in listed and "worker" not in listed and "--words" not in listed
-    assert "--words" in bench("w2v", "--words", 1000, "--help").stdout
 
 
 def test_program():
@@ -260,22 +202,8 @@ def test_worker_answers_exits_and_reports_errors():
     assert process.returncode == 1 and fine.process.returncode == 0
 
 
-def test_peak_memory_is_that_of_the_worker():
-    with contextlib.ExitStack() as stack:
-        code = "from tiedtools.base import memory\nfrom benchmarks.processes import *\n"
-        code += "serve(lambda n: [len(bytes(n) + b'1'), memory.peak()])"
-        worker = processes.Worker("it", [sys.executable, "-c", code], stack, PATHS)
-        before, after, later = (worker(n)[1] for n in (0, 10**8, 0))
-        assert before < 10**8 < after <= later < before + 4 * 10**8
-
-
 def test_sgemm():
     rate, name = sgemm.rate(64, 2), sgemm.library()
     assert 1e6 < rate < 1e15 and name
     if "openblas" in name and sys.platform == "linux":
         assert "kernel " in name
-
-
-def test_aligned():
-    rows = [dict(name="a", threads=1, share=0.5, other=3), dict(name="bcd", threads=16)]
-    assert rounds.aligned(rows) == ["     threads  share", "a          1    50%", "bcd       16"]

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 from benchmarks import nmt, translate, workers
-from common import refused
 
 from tiedtools.models.translation.interpreter import decode
 
@@ -19,16 +18,6 @@ def task(tmp_path):
     task = nmt.Task(str(tmp_path / "ids"), 60, hidden=9, size=6, tie="all", batch=3, dropout=0.0)
     task.write()
     return task
-
-
-def test_tables(bench, quick):
-    result = bench("nmt", *SMALL, "-variants", "9/6-all, 7/5", "-threads", "1,")
-    assert result.exit_code == 0 and "run 2 of 2: tiedtools 7/5, 1 thread" in result.stderr
-    head, table, _, parts, _ = result.stdout.rstrip().split("\n\n")
-    assert "vocabulary 60 on each side, 3 sentence pairs a batch, dropout 0.3" in head and "2 batches a run" in head
-    assert [row.split()[:3] for row in table.splitlines()[1:]] == [["tiedtools", v, "1"] for v in ("9/6-all", "7/5")]
-    names = [part for line in parts.splitlines()[1:] for part in PARTS if f"  {part} " in line]
-    assert names == PARTS * 2
 
 
 def test_against_torch(bench, quick):
@@ -61,20 +50,6 @@ def test_torch_trains_the_same_model_on_the_same_text(task):
         assert ours.step() == pytest.approx(theirs.step(), rel=1e-5), k
 
 
-def test_workers_learn(task):
-    torch = pytest.importorskip("torch")
-    from benchmarks import torchnmt
-
-    threads = torch.get_num_threads()
-    try:
-        for training in workers.NmtTraining(dataclasses.asdict(task)), torchnmt.Training(dataclasses.asdict(task)):
-            first = training(5)["nats"]
-            assert training(200)["bytes"] > 10**6
-            assert training(5)["nats"] < first - 0.1
-    finally:
-        torch.set_num_threads(threads)
-
-
 def test_text(task):
     ids, lengths = np.fromfile(task.path, np.int32), task.lengths()
     task.write()
@@ -96,22 +71,7 @@ def test_flops_by_hand(task):
     assert (m, n) == (task.size, task.hidden)
 
 
-def test_shape():
-    assert nmt.shape("256/128-all") == dict(hidden=256, size=128, tie="all")
-    assert nmt.shape("20/10") == dict(hidden=20, size=10, tie="none")
-    for wrong in "200", "0/5", "5/6-tied", "5/6-all ":
-        refused(lambda: nmt.shape(wrong))
-
-
 FEW = ["-vocabulary", 40, "-sentences", 5, "-batch", 3, "-beam", 2, "-length", 3, "-runs", 2, "-threads", "1,"]
-
-
-def test_table(bench):
-    result = bench("translate", *FEW, "-variants", "9/6-all, 7/5")
-    assert result.exit_code == 0 and "run 2 of 2: tiedtools 7/5, 1 thread: " in result.stderr
-    head, table = result.stdout.rstrip().split("\n\n")
-    assert "vocabulary 40, beam 2, 3 sentences a batch; 5 sentences a run" in head
-    assert [row.split()[:3] for row in table.splitlines()[1:]] == [["tiedtools", v, "1"] for v in ("9/6-all", "7/5")]
 
 
 def test_translation_against_torch(bench):

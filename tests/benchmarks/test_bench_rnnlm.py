@@ -3,17 +3,14 @@
 import json
 import math
 
-import numpy as np
 import pytest
-from benchmarks import rnnlm, rnnlmlimits
-from benchmarks.rnnlm import Ours, Task, contenders, shape
+from benchmarks import rnnlmlimits
+from benchmarks.rnnlm import shape
 from common import refused
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import word_classes
 from tiedtools.text.lmtext import LmText
-
-SMALL = ["--words", 1000, "-vocabulary", 60, "-class", 7, "-runs", 2]
 
 
 @pytest.fixture
@@ -34,18 +31,6 @@ def rival(tmp_path):
         return program
 
     return make
-
-
-def test_table(bench, quick):
-    result = bench("rnnlm", *SMALL, "-threads", "1,2", "-variants", "6, 5+2-sentences")
-    assert result.exit_code == 0 and "run 2 of 2: tiedtools 5+2-sentences, 2 threads: " in result.stderr
-    about, head, _, columns, *rows, _, one, two = result.stdout.splitlines()
-    assert about.startswith("tiedtools ") and head.startswith("1,0") and "7 classes" in head and "block 10" in head
-    names = [row[: columns.index("threads")].split() + row.split()[2:3] for row in rows]
-    assert names == [["tiedtools", v, t] for v in ("6", "5+2-sentences") for t in "12"]
-    assert all(row.split()[-1] in ("flops", "bytes") and row.split()[-2].endswith("%") for row in rows)
-    assert one.startswith("1 thread: ") and two.startswith("2 threads: ") and "in rows of 6, " in two
-    assert two.endswith(" in rows of 7")
 
 
 def test_json(bench, quick, text):
@@ -82,13 +67,6 @@ def test_rnnlm(bench, quick, text, rival, tmp_path):
     assert logged == given * 3  # alternating, once per round for any threads; no model file at the start
 
 
-def test_rnnlm_has_one_thread(bench, quick, text, rival):
-    args = ["-class", 2, "-runs", 1, "-threads", "2,", "-variants", "6", "--json"]
-    result = bench("rnnlm", text, *args, "--against", f"rnnlm={rival('TRAIN entropy: 2.0 Words/sec: 40.5')}")
-    ours, theirs = json.loads(result.stdout)["rows"]
-    assert (ours["threads"], theirs["threads"]) == (2, 1) and theirs["ratio"] == ours["words_per_s"] / 40.5
-
-
 @pytest.mark.parametrize("name, noise", [("faster-rnnlm", 0), ("faster-rnnlm-nce", 20)])
 def test_faster_rnnlm(bench, quick, text, rival, tmp_path, name, noise):
     program = rival("Epoch 1\\rlr: 0.1  12.50 Kwords/sec  \\r lr: 0.1  0.75 Kwords/sec  entropy")
@@ -111,26 +89,6 @@ def test_a_failing_program_is_an_error(bench, quick, text, rival, told, status, 
     result = bench("rnnlm", text, "-runs", 1, "-variants", 4, "--against", f"rnnlm={rival(told, status)}")
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.splitlines()[-1] == f"Error: rnnlm 4: {why}"
-
-
-def test_tiedtools_trains_on_the_whole_text_with_its_options(text, monkeypatch):
-    made = []
-
-    class Recorder(rnnlm.Rnnlm):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
-
-    monkeypatch.setattr(rnnlm, "Rnnlm", Recorder)
-    task = Task(text, LmText.read([text], valid_share=0), classes=2, bptt=3, block=5)
-    before = np.log(4)
-    assert Ours("6+2-sentences", task).run(2)["nats"] < before
-    assert Ours("6-defer", task).run(1)["nats"] < before
-    sentences, blocks = (model.config for model in made)
-    assert sentences == RnnlmConfig(
-        6, 2, doc_dim=2, sentences=True, learn_start=True, shuffle=True, bptt=3, bptt_block=5, threads=2
-    )
-    assert blocks == RnnlmConfig(6, 2, defer=True, bptt=3, bptt_block=5)
 
 
 def test_needs_by_hand():
@@ -162,22 +120,3 @@ def test_variants():
     assert shape("80-sentences-defer") == dict(hidden=80, doc_dim=0, defer=True) | dict.fromkeys(plain, True)
     for wrong in "", "0", "5+", "5+0", "5-defer-sentences", "5 ", "-5":
         refused(lambda: shape(wrong))
-
-
-def test_other_programs_run_once_per_width(text):
-    task = Task(text, LmText.read([text], valid_share=0))
-    everyone = contenders(task, ["8", "8-sentences", "9+2"], [("rnnlm", "a"), ("faster-rnnlm", "b")])
-    names = ["tiedtools 8", "tiedtools 8-sentences", "tiedtools 9+2"]
-    assert [c.name for c in everyone] == names + ["rnnlm 8", "rnnlm 9", "faster-rnnlm 8", "faster-rnnlm 9"]
-
-
-@pytest.mark.parametrize("args, status, message", [
-    (["-variants", "100/20"], 2, "HIDDEN+DOC"), (["-against", "rnnlm"], 2, "choose rnnlm=PATH or faster-rnnlm=PATH or"),
-    (["-against", "torch=/bin/sh"], 2, "no such rival"),
-    (["-against", "rnnlm=/none"], 1, "no program there; give the path of rnnlm"), (["text.xz"], 2, "plain text file"),
-    (["-threads", "0"], 2, "'0'"),
-])  # fmt: skip
-def test_errors(bench, args, status, message):
-    result = bench("rnnlm", *args)
-    assert result.exit_code == status and message in result.stderr.splitlines()[-1]
-    assert result.stdout == ""

@@ -149,14 +149,6 @@ def test_wrong_values_are_refused(run, tmp_path, value):
     refused(lambda: model.score([["the"]], oov_logprob=value), "oov_logprob", kind=Contradiction)
 
 
-def test_statistics_tell_of_words_that_are_not_scored(messages):
-    for words, told in (WORDS, ""), (CLOSED, "5 words outside the vocabulary were skipped"):
-        model = tt.LanguageModel()
-        model.trained = FakeLM(words)
-        found = model.statistics([line.split() for line in LINES])
-        assert messages().startswith(told) and found["oovs"] == 5 * bool(told) and found["as_unk"] == 5 * (not told)
-
-
 TEXTS = ["the cat sat\non the dog\n\nbird dog <unk> mat\n", "the mat\ncat\n"]
 UNK, CAT = WORDS.index("<unk>"), WORDS.index("cat")
 # Model -> its words, those of probability 0, and of the texts: words that SRILM calls OOVs, zeroprobs, words as <unk>.

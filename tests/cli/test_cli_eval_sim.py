@@ -53,14 +53,6 @@ def test_table_and_json_agree(run, toy):
     assert "mean" not in cells  # of a single set
 
 
-def test_columns_stay_aligned(run, toy):
-    lines = run("eval-sim", toy[0], toy[1], "--set", toy[2]).stdout.splitlines()
-    header, *rest = lines[1 : lines.index("")]
-    assert [line.index(str(path)) for line, path in zip(rest, toy)] == [header.index("file")] * 2
-    ends = header.index("rho") + 3
-    assert all(line[ends - 7 : ends].strip().replace(".", "").lstrip("-").isdigit() for line in rest)
-
-
 def test_results_do_not_depend_on_order(run, toy, tmp_path):
     one, two, words = toy
     lines = words.read_text().splitlines()
@@ -153,15 +145,6 @@ def test_options_take_effect(run, toy, tmp_path):
     assert run("eval-sim", one, "--set", words, "--format", "npy").exit_code == 1
 
 
-def test_undefined_rho_is_nan(run, toy, tmp_path):
-    words = write_set(tmp_path / "strangers", [("x", "y", 1), ("y", "z", 2)])
-    table = run("eval-sim", toy[0], toy[1], "--set", words)
-    assert table.exit_code == 0 and numbers(table)[str(words)]["rho"] == "nan"
-    assert table.stdout.splitlines()[2].split()[1:7] == ["2", "0", "3", "nan", "nan", "nan"]
-    answer = json.loads(run("eval-sim", toy[0], "--set", words, "--json").stdout)
-    assert answer["results"][0]["mean_rho"] is None and answer["results"][0]["sets"][0]["low"] is None
-
-
 UNDEFINED = [  # scores of three pairs, the last with an unknown word, of which the first two have cosines 0 and .6
     ("1 2 3", "a b, a c, a x", None),
     ("1 2 3", "a b, a x, a y", "fewer than two covered pairs"),
@@ -189,12 +172,6 @@ def test_the_reason_for_an_undefined_difference_is_on_stderr(run, tmp_path):
     result = run("eval-sim", one, two, "--set", pairs)
     reason = f"rho is undefined (nan): fewer than two covered pairs on {pairs}"
     assert result.stderr == f"{two} and {one}: {reason}\n"
-
-
-def test_vectors_from_standard_input(run, toy):
-    one, _, words = toy
-    piped = run("eval-sim", "-", "--set", words, input=one.read_bytes())
-    assert piped.exit_code == 0 and piped.stdout == run("eval-sim", one, "--set", words).stdout.replace(str(one), "-")
 
 
 def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import gzip
 import io
 import itertools
 import json
-import os
 import re
 import signal
 import subprocess
@@ -64,17 +63,6 @@ def test_totals(run, lm, text):
     )
 
 
-def test_totals_without_unk(run, closed, text):
-    """The OOV is not part of the context either."""
-    p = logprobs(FakeLM.load(closed), "the cat sat </s> on the </s>").sum()
-    result = run("ppl", closed, text)
-    assert result.stdout == (
-        f"file {text}: 2 sentences, 6 words, 1 OOVs\n"
-        f"0 zeroprobs, logprob= {p:g} ppl= {10 ** -(p / 7):g} ppl1= {10 ** -(p / 5):g}\n"
-    )
-    assert "1 word outside the vocabulary was skipped" in result.stderr
-
-
 @pytest.mark.parametrize("options", [[], ["--independent"]])
 def test_words_are_printed_as_by_srilm(run, lm, text, options):
     result = run("ppl", lm, text, "-debug", 2, *options)
@@ -106,34 +94,6 @@ def test_words_are_printed_as_by_srilm(run, lm, text, options):
     assert result.stdout.endswith("\n\n" + plain)
     sentences = run("ppl", lm, text, "--debug", 1, *options).stdout
     assert sentences == re.sub(r"\tp\(.*\n", "", result.stdout)
-
-
-def test_a_word_that_cannot_be_scored(run, closed):
-    lines = run("ppl", closed, "-debug", 2, input=b"the dog cat\n").stdout.split("\n")
-    p = logprobs(FakeLM.load(closed), "the cat </s>")
-    assert lines[2] == "\tp( <unk> | the ...) \t= [OOV] 0 [ -inf ]"
-    assert lines[3] == f"\tp( cat | the ...) \t= [fake] {10 ** p[1]:g} [ {p[1]:g} ]"
-    assert lines[5] == "1 sentences, 3 words, 1 OOVs"
-
-
-def test_words_of_probability_zero(run, tmp_path):
-    lm = saved(tmp_path / "never", FakeLM(never=[3]))
-    result = run("ppl", lm, "-debug", 2, input=b"the cat\n")
-    assert "\tp( cat | the ...) \t= [fake] 0 [ -inf ]\n" in result.stdout and "1 zeroprobs, logprob=" in result.stdout
-    objects = [json.loads(line) for line in run("ppl", lm, "-debug", 2, "--json", input=b"cat\n").stdout.splitlines()]
-    assert objects[0]["tokens"][0] == ["cat", None] and objects[1]["zeroprobs"] == 1
-    assert run("nbest", lm, input=b"cat\n").stdout == "-inf\n"
-
-
-def test_several_texts(run, lm, text, tmp_path):
-    (packed := tmp_path / "packed.gz").write_bytes(gzip.compress(b"the mat"))
-    result = run("ppl", lm, text, packed, "-", input=TEXT.encode())
-    alone = [run("ppl", lm, text).stdout, run("ppl", lm, packed).stdout, run("ppl", lm, input=TEXT.encode()).stdout]
-    assert result.stdout.startswith("".join(alone)) and alone[2].startswith("file -: ")
-    p = [*logprobs(FakeLM(), "the cat sat </s> on the <unk> </s>")] * 2 + [*logprobs(FakeLM(), "the mat </s>")]
-    total = result.stdout.removeprefix("".join(alone)).split("\n")
-    assert total[0] == "total: 5 sentences, 14 words, 0 OOVs"
-    assert total[1].startswith(f"0 zeroprobs, logprob= {sum(p):g} ppl= {10 ** -(sum(p) / 19):g} ppl1= ")
 
 
 def test_json(run, lm, closed, text):
@@ -348,16 +308,6 @@ def test_closed_output_pipe(lm, command):
     command = command.format(f'{sys.executable} -c "{MAIN}"', lm)
     result = subprocess.run(f"{command} | head -n 2", shell=True, capture_output=True, text=True, timeout=60)
     assert result.stdout.count("\n") == 2 and result.stderr.replace("yes: standard output: Broken pipe\n", "") == ""
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["ppl", "predict", "generate", "nbest"])
-def test_full_output_device(lm, command):
-    with open("/dev/full", "wb") as full:
-        streams = dict(input=TEXT.encode(), stdout=full, stderr=subprocess.PIPE)
-        result = subprocess.run([*TIEDTOOLS, command, lm], **streams, timeout=60)
-    told = b"standard output: cannot be written: No space left on device; free some space, or write elsewhere\n"
-    assert (result.returncode, result.stderr) == (1, b"tiedtools: " + told)
 
 
 def test_interrupted(lm):

@@ -88,6 +88,9 @@ def test_cosines_of_words_and_axes(run, files):
     assert len(lines) == 7
     assert run("cosine", files[0], "alpha").exit_code == 2
     assert "omega" in run("cosine", files[0], "alpha", "omega").stderr
+    (single,) = answer(run, "cosine", f"{files[0]}:1", "alpha", "beta")[0]["cosines"]
+    expected = tt.Vectors.read(f"{files[0]}:1").similarity("alpha", "beta")
+    assert single["cosine"] == pytest.approx(expected, abs=1e-6) and single["low"] is None and single["runs"] == 1
 
 
 def test_stability_by_band_and_by_word(run, files, folder):

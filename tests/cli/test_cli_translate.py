@@ -4,19 +4,15 @@ import dataclasses
 import io
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from common import ROOT, context_of, save
+from common import save
 from toytranslator import SOURCE, ToyTranslator
 
-from tiedtools.api.translation import Translator
-from tiedtools.cli.training import settings_of
 from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES
-from tiedtools.models.translation.config import TranslationConfig, configure
 from tiedtools.models.translation.interpreter import Interpreter
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.vectors import Vectors
@@ -105,28 +101,6 @@ def test_attention_weights_are_written_and_plotted(run, model, tmp_path, force):
     run.fails(1, f"{weights}:1: not attention weights", "plot", "attention", weights, "--output", picture)
 
 
-def test_batch_1_answers_each_line_at_once(model):
-    code = f"""
-import sys
-import dataclasses
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "helpers")!r}]
-from tiedtools.files.families import FAMILIES
-from tiedtools.__main__ import main
-FAMILIES["nmt"] = dataclasses.replace(FAMILIES["nmt"], model="toytranslator:ToyTranslator")
-sys.argv[1:] = ["translate", {str(model)!r}, "--batch", "1"]
-main()
-"""
-    command = [sys.executable, "-c", code]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
-        for line in "the cat", "sat":
-            process.stdin.write(f"{line}\n")
-            process.stdin.flush()
-            assert process.stdout.readline().strip()
-        process.stdin.close()
-        assert process.wait() == 0
-
-
 def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
     pytest.importorskip("subword_nmt")
     codes = "#version: 0.2\nc a\nk a\nz e</w>\n"
@@ -168,19 +142,6 @@ def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status,
     (tmp_path / "t").write_text("die katze\n")
     run.fails(status, message, "translate", "m.npz", *options, input=TEXT)
     assert os.path.getsize(model) > 1000
-
-
-def test_vectors_of_a_model(run, model, tmp_path):
-    for side, word in ("source", "cat"), ("in", "katze"), ("out", "katze"):
-        result = run("convert", f"{model}:{side}", "-")
-        assert result.exit_code == 0 and f"\n{word} " in result.stdout
-        expected = ToyTranslator().vectors(side)
-        (row,) = (line.split()[1:] for line in result.stdout.splitlines() if line.startswith(f"{word} "))
-        assert [float(x) for x in row] == pytest.approx(expected[word].tolist(), abs=1e-6)
-    file = io.BytesIO()
-    modelfile.save(file, "lstm", {}, ["</s>"], {})
-    (tmp_path / "l.npz").write_bytes(file.getvalue())
-    assert "has no source vectors" in run("convert", f"{tmp_path}/l.npz:source", "-").stderr
 
 
 def test_bleu(run, tmp_path):
@@ -260,17 +221,6 @@ def test_words_in_bpe(run, here):
     assert "@@" not in succeed(run, "translate", "m.npz", input=b"abc b d\n").stdout
 
 
-def test_interrupted_runs_resume_exactly(run, here):
-    options = ["--checkpoint", "k", "-output", "v", "--drop-emb", ".2", "--no-manifest"]
-    succeed(run, *TRAIN, *options)
-    whole = (here / "v").read_bytes()
-    (here / "k").unlink()
-    succeed(run, *TRAIN, *options, "--epochs", 1)
-    assert (here / "v").read_bytes() != whole
-    succeed(run, *TRAIN, *options, "--resume")
-    assert (here / "v").read_bytes() == whole
-
-
 def test_rerun(run, here):
     succeed(run, *TRAIN, "-output", "v")
     assert "same bytes" in succeed(run, "rerun", "v.run.json").stdout
@@ -297,31 +247,6 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
     result = run(*TRAIN, "--bpe", 3, "--valid-source", "vs", "--valid-target", "vt", "-output", "v")
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
-
-
-def context(*args):
-    return context_of("nmt", "--source", "s", "--target", "t", *args)
-
-
-def test_defaults_are_those_of_the_library():
-    config, training, reading = configure()
-    known = {**vars(config), **vars(training), "min_count": 1, "max_vocab": None, "bpe": None, "bleu": True}
-    params = context().params
-    shared = known.keys() & params.keys() - {"threads"}
-    assert len(shared) > 25 and {name: params[name] for name in shared} == {name: known[name] for name in shared}
-    assert reading == {}
-
-
-def test_options_reach_the_configuration():
-    options = dict(
-        size=12, hidden=9, tie="decoder", init=0.02, drop_emb=0.1, drop_annotation=0.2, drop_out=0.3, batch=7,
-        max_length=33, optimizer="adadelta", l2=1e-6, threads=1, seed=3, precision="bfloat16",
-    )  # fmt: skip
-    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    model = Translator(**settings_of(context(*given, "--bpe", 50, "--no-bleu", "--min-count", 2)))
-    config, training, reading = model.configured
-    assert config == TranslationConfig(**options) and training.lr == 1.0
-    assert reading == {"bpe": 50, "bleu": False, "min_count": 2}
 
 
 def test_presets(run):

@@ -1,6 +1,5 @@
 """Test the commands `w2v` and `vocab`."""
 
-import gzip
 import json
 import os
 import signal
@@ -51,36 +50,6 @@ def test_a_word2vec_command_line(run, corpus, tmp_path):
     assert result.exit_code == 0 and read(out).words == vectors.words
 
 
-@pytest.mark.parametrize("binary", [0, 1])
-def test_gensim_reads_the_vectors(run, corpus, tmp_path, binary):
-    keyedvectors = pytest.importorskip("gensim.models.keyedvectors")
-    out = tmp_path / "vec"
-    assert run("w2v", "-size", 7, "-binary", binary, "-output", out, corpus).exit_code == 0
-    theirs = keyedvectors.KeyedVectors.load_word2vec_format(str(out), binary=bool(binary))
-    ours = read(out)
-    assert theirs.index_to_key == ours.words
-    np.testing.assert_array_equal(theirs.vectors, ours.matrix)
-
-
-@pytest.mark.parametrize("source", ["stdin", "dash", "gz", "two"])
-def test_text_sources_give_the_same_vectors(run, corpus, tmp_path, source):
-    args = ["w2v", "-threads", 1, "-size", 6]
-    expected = run(*args, corpus).stdout_bytes
-    if source == "stdin":
-        result = run(*args, input=LINES.encode())
-    elif source == "dash":
-        result = run(*args, "-", input=LINES.encode())
-    elif source == "gz":
-        (packed := tmp_path / "c.gz").write_bytes(gzip.compress(LINES.encode()))
-        result = run(*args, "-train", packed)
-    else:
-        half = LINES.index("\n", len(LINES) // 2) + 1
-        (tmp_path / "a").write_text(LINES[:half])
-        (tmp_path / "b").write_text(LINES[half:])
-        result = run(*args, tmp_path / "a", tmp_path / "b")
-    assert result.stdout_bytes == expected and len(expected) > 200
-
-
 @pytest.mark.parametrize("options", [
     ["-cbow", 0], ["--tie"], ["-cbow", 0, "--tie"], ["--tie-signs"], ["-cbow", 0, "--tie-signs", "--negated", 0.2],
     ["-cbow", 0, "--tie-linear", "--init-linear", "orthogonal"],
@@ -95,17 +64,6 @@ def test_options_change_the_result_reproducibly(run, corpus, options):
     first, second, plain = run(*args, *options), run(*args, *options), run(*args)
     assert first.exit_code == 0, first.stderr
     assert first.stdout_bytes == second.stdout_bytes != plain.stdout_bytes
-
-
-def test_min_count_and_max_vocab(run, corpus):
-    header = lambda *args: run("w2v", "-size", 3, corpus, *args).stdout_bytes.split(b"\n")[0]
-    assert header("-min-count", 0) == header("-min-count", 120) == b"10 3" != header("-min-count", 121)
-    assert header("--max-vocab", 4) == b"4 3"
-
-
-@pytest.mark.parametrize("which, width", [("in", 4), ("out", 4), ("sum", 4), ("concat", 8)])
-def test_write(run, corpus, which, width):
-    assert run("w2v", "-size", 4, "--write", which, corpus).stdout_bytes.startswith(b"10 %d\n" % width)
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -203,25 +161,6 @@ def test_bad_texts_leave_no_file(run, tmp_path, data, message):
     assert folder.exit_code == 1 and folder.stderr.count("\n") == 1
 
 
-def test_errors_option(run, tmp_path):
-    (path := tmp_path / "latin1").write_bytes("caf\u00e9 au lait\n".encode("latin-1") * 5)
-    words = lambda policy: run("w2v", "-size", 1, "--errors", policy, path).stdout_bytes.decode().split()[2::2]
-    assert words("replace") == ["</s>", "caf\ufffd", "au", "lait"]
-    assert words("ignore") == ["</s>", "caf", "au", "lait"]
-
-
-def test_zstandard(run, corpus, tmp_path):
-    xopen = pytest.importorskip("xopen").xopen
-    path = tmp_path / "c.zst"
-    try:
-        with xopen(path, "wb", threads=0) as file:
-            file.write(LINES.encode())
-    except ImportError:
-        pytest.skip("no Zstandard library here: pip install tiedtools[zst]")
-    args = ["w2v", "-threads", 1, "-size", 6]
-    assert run(*args, path).stdout_bytes == run(*args, corpus).stdout_bytes
-
-
 def test_a_failing_run_keeps_the_old_vectors(run, corpus, tmp_path):
     (out := tmp_path / "out").write_text("precious")
     assert run("w2v", "-output", out, corpus, "-min-count", 10**6).exit_code == 1
@@ -259,15 +198,6 @@ def test_closed_output_pipe(corpus, environment):
     command = f"{sys.executable} -m tiedtools w2v -size 9999 -iter 1 {corpus}; echo status $? >&2"
     result = subprocess.run(f"({command}) | head -n 1", shell=True, capture_output=True, text=True, env=environment)
     assert result.stdout == "10 9999\n" and result.stderr.endswith(", 0:00:00\nstatus 141\n"), result.stderr
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_standard_output(corpus, environment):
-    for command in ("w2v -size 9", "vocab", "lstm --list-presets"):
-        shell = f"{sys.executable} -m tiedtools {command} {corpus} >/dev/full"
-        result = subprocess.run(shell, shell=True, capture_output=True, text=True, env=environment)
-        assert result.returncode == 1 and "Exception" not in result.stderr
-        assert result.stderr.splitlines()[-1].endswith("No space left on device; free some space, or write elsewhere")
 
 
 def test_vocab(run, corpus, tmp_path):
@@ -323,13 +253,6 @@ def test_deep_huffman_trees(run, corpus, tmp_path):
     log = tmp_path / "log"
     assert run(*args, "-negative", 2000, "-iter", 1, "--log-json", log).exit_code == 0
     assert 0 < json.loads(log.read_text().splitlines()[0])["loss"] < 2000
-
-
-def test_read_vocab_is_truncated_like_a_counted_one(run, corpus, tmp_path):
-    vocab = tmp_path / "vocab"
-    run("vocab", "-output", vocab, corpus)
-    header = lambda *args: run("w2v", "-size", 3, "-read-vocab", vocab, corpus, *args).stdout_bytes.split(b"\n")[0]
-    assert header("-min-count", 121) == b"4 3" and header("--max-vocab", 3) == b"3 3"
 
 
 def test_no_disk_space_for_ids_is_a_one_line_error(tmp_path):

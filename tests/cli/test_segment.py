@@ -1,8 +1,6 @@
 """Test `tiedtools segment`: its output, options, and files."""
 
-import gzip
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -117,12 +115,6 @@ def test_types_are_segmentations_that_lstm_reads(run, libraries, tmp_path, kind)
     assert [made.segment(word) for word, _ in written] == [found.split() for _, found in written]
 
 
-def test_compressed_files(run, tmp_path):
-    (tmp_path / "text.gz").write_bytes(gzip.compress(b"a bc\n"))
-    assert run("segment", "--chars", "-output", tmp_path / "out.gz", tmp_path / "text.gz").exit_code == 0
-    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"a b@@ c\n"
-
-
 @pytest.mark.parametrize("options, problem", [
     ([], "choose one of --morphs, --syllables, and --chars; --load implies --morphs"),
     (["--morphs", "--chars"], "choose one of"), (["--load", "text", "--chars"], "choose one of"),
@@ -177,32 +169,6 @@ def test_an_empty_text(run, saved):
         assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
-def test_very_long_words(run, libraries, saved):
-    word = "unlocked-doors" * 3000
-    for options in ["--chars"], ["--load", saved], ["--syllables"], ["--morphs"]:
-        result = run("segment", *options, input=f"{word} doors\n".encode())
-        joined = result.stdout.replace("@@ ", "")
-        assert joined == f"{word.replace('-', '') if '--syllables' in options else word} doors\n"
-
-
-def test_random_bytes(run, tmp_path, saved):
-    """Random bytes give the text, or one line."""
-    rng, refused = random.Random(6), 0
-    for _ in range(60):
-        data = b"".join(rng.choices([b"un", b"lock", b" ", b"\n", b"\xc3\xa9", b"\0", b"\xff", b"\x1f\x8b"], k=8))
-        for options in ["--chars"], ["--load", saved], ["--chars", "--types"]:
-            result = run("segment", *options, input=data)
-            refused += result.exit_code
-            assert result.exit_code == 0 or result.exit_code == 1 and result.stderr.count("\n") == 1
-    assert 60 < refused < 180
-
-
-def test_a_reader_that_stops(text):
-    command = f"{sys.executable} -m tiedtools segment --chars {text} | head -c 1"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert (result.stdout, result.stderr) == ("u", "")
-
-
 @pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])
 def test_each_line_is_answered_at_once(tmp_path, saved, options):
     command = [sys.executable, "-m", "tiedtools", "segment", *options]
@@ -214,10 +180,3 @@ def test_each_line_is_answered_at_once(tmp_path, saved, options):
         signal.alarm(0)
         process.stdin.close()
         assert process.wait(60) == 0
-
-
-def test_each_type_is_segmented_once(run, monkeypatch, saved):
-    words, segment = [], morphs.Lexicon.segment
-    monkeypatch.setattr(morphs.Lexicon, "segment", lambda self, word: words.append(word) or segment(self, word))
-    result = run("segment", "--load", saved, input=b"doors unlocked and windows un-locked\n" * 2000)
-    assert result.stdout.count("\n") == 2000 and len(words) == len(set(words)) > 3

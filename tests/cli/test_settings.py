@@ -15,9 +15,7 @@ from tiedtools.cli.options import explicit, spelled
 from tiedtools.cli.report import RnnlmReport
 from tiedtools.cli.training import settings_of
 from tiedtools.evaluation import continuation, rnnlmtest
-from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig, configure
-from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
 MISSING = "is/not/there"  # reading it gives exit status 1
@@ -149,20 +147,6 @@ def configured(*args):
     return config, training
 
 
-def test_options_of_awd_lstm_reach_the_configuration():
-    options = dict(
-        size=12, layer_widths="9,8,12", dropout_kind="locked", drop_word=0.1, drop_emb=0.2, drop_layer=0.25,
-        drop_out=0.4, drop_weights=0.5, ar=2.0, tar=1.0, optimizer="nt-asgd", nonmono=3, average_after=9,
-        l2=1e-6, lr_weight_decay=1.2e-6, weight_decay=1e-7, threads=1,
-    )  # fmt: skip
-    arguments = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    flags = dict(tying="tied", random_steps=True, init_by_width=True)
-    expected = LstmConfig(**options, **flags, precision=None), Training(schedule="constant")
-    flags = "--random-steps", "--init-by-width", "--tie", "--schedule", "constant"
-    assert configured(*arguments, *flags) == expected
-    assert not configured(*arguments, *flags, "--no-random-steps")[0].random_steps
-
-
 @pytest.mark.parametrize("options, lr", [
     ([], 20.0), (["--optimizer", "nt-asgd"], 20.0), (["--optimizer", "adam"], 0.001),
     (["--optimizer", "adadelta"], 1.0), (["--optimizer", "adam", "--lr", 0.01], 0.01),
@@ -202,17 +186,6 @@ def test_a_preset_with_other_widths():
 def test_options_without_effect(options, told):
     ctx = context_of("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
-
-
-@pytest.mark.parametrize("vectors", ["--tie", "--subwords chars --filters 4,4"])
-@pytest.mark.parametrize("more", ["", "--precision bfloat16 --optimizer adam --lr .01", "--optimizer asgd --threads 2"])
-def test_awd_lstm_trains(run, tmp_path, vectors, more):
-    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog lay on the log\n" * 50)
-    small = "--preset awd-ptb --size 8 --layer-widths 12,8 --steps 9 --batch 4 --epochs 2 --lr 1 --threads 1"
-    out = tmp_path / "vectors"
-    result = run("lstm", *small.split(), *vectors.split(), *more.split(), tmp_path / "text", "-output", out)
-    assert result.exit_code == 0 and "model: LSTM" in result.stderr, result.stderr
-    assert out.read_text().startswith("9 8\n") and result.stderr.count("valid ppl") == 2
 
 
 def configuration(*args):

@@ -106,11 +106,20 @@ def test_any_of_several_answers_is_correct_and_the_first_known_counts(tmp_path):
     assert answered.right[0] and answered.known.tolist() == [True, False, True, True, True, True]
 
 
-def test_methods_fit_the_set(run, toy, tmp_path):
+def test_answers_of_the_command(run, toy, tmp_path):
     pairs = write_set(tmp_path / "pairs", {"s": [("x0", "y0"), ("x1", "y1")]})
     assert "\tavg\t" in run("eval-analogy", toy[1], "--set", pairs).stdout.replace("  ", "\t").replace("\t ", "\t")
     for path, method in ((pairs, "add"), (pairs, "both"), (toy[0], "avg")):
         run.fails(2, f"--method {method}", "eval-analogy", toy[1], "--set", path, "--method", method)
+    result = run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2)
+    assert result.exit_code == 0
+    assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "nan" and "restrict=2" in result.stdout
+    answer = json.loads(run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2, "--json").stdout)
+    assert answer["results"][0]["sections"][-1]["low"] is None
+    expected = run("eval-analogy", toy[1], "--set", toy[0]).stdout
+    found = run("eval-analogy", "-", "--set", toy[0], input=toy[1].read_bytes()).stdout
+    correct, wanted = ([row["correct"] for row in rows(text.split("\n", 1)[1])] for text in (found, expected))
+    assert correct == wanted
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
@@ -143,13 +152,10 @@ def test_case_policies(tmp_path):
     assert answer(vectors, analogy_set, restrict=4).right.tolist() == [True]
 
 
-def test_words_of_the_question_are_excluded_from_answers(tmp_path):
+def test_questions_left_out(tmp_path):
     vectors = Vectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "b"), ("a", "a", "a", "b")]}))
     assert answer(vectors, analogy_set).right.tolist() == [False, True]
-
-
-def test_duplicate_words_count_once(tmp_path):
     vectors = Vectors(["a", "b", "c", "c", "d"], [[1, 0], [1, 1], [0, 1], [0.1, 1], [-1, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "d"), ("b", "a", "d", "c")]}))
     first = Vectors(["a", "b", "c", "d"], vectors.matrix[[0, 1, 2, 4]])
@@ -191,12 +197,16 @@ def test_summary_adds_up(toy):
         assert line["low"] <= line["accuracy"] <= line["high"]
 
 
-def test_wilson_interval():
+def test_intervals_and_p_agree_with_scipy():
     scipy_stats = pytest.importorskip("scipy.stats")
     for right, n in ((0, 1), (3, 10), (10, 10), (250, 1000)):
         expected = scipy_stats.binomtest(right, n).proportion_ci(method="wilson")
         assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-7)
     assert all(map(math.isnan, wilson(0, 0)))
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for gained, lost in ((0, 0), (0, 1), (5, 0), (7, 7), (3, 12), (4000, 4200)):
+        expected = scipy_stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1
+        assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_difference_is_paired(tmp_path):
@@ -214,13 +224,6 @@ def test_a_difference_is_paired(tmp_path):
     single = wilson(45, 90)
     assert line["high"] - line["low"] < 0.7 * (single[1] - single[0])
     assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
-
-
-def test_p_matches_the_exact_binomial_test():
-    scipy_stats = pytest.importorskip("scipy.stats")
-    for gained, lost in ((0, 0), (0, 1), (5, 0), (7, 7), (3, 12), (4000, 4200)):
-        expected = scipy_stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1
-        assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_interval_of_a_difference_covers_the_true_difference(tmp_path):
@@ -259,21 +262,6 @@ def test_table_and_json_agree(run, toy):
     assert len(set(accuracies)) > 2
     # The second file's words are a subset of the first's, so all its questions are common.
     assert answer["differences"][0]["sections"][-1]["accuracy"] == accuracies[2]
-
-
-def test_accuracy_is_nan_if_no_question_is_covered(run, toy):
-    result = run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2)
-    assert result.exit_code == 0
-    assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "nan" and "restrict=2" in result.stdout
-    answer = json.loads(run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2, "--json").stdout)
-    assert answer["results"][0]["sections"][-1]["low"] is None
-
-
-def test_vectors_from_standard_input(run, toy):
-    expected = run("eval-analogy", toy[1], "--set", toy[0]).stdout
-    found = run("eval-analogy", "-", "--set", toy[0], input=toy[1].read_bytes()).stdout
-    correct, wanted = ([row["correct"] for row in rows(text.split("\n", 1)[1])] for text in (found, expected))
-    assert correct == wanted
 
 
 def test_errors_are_one_line(run, toy, tmp_path):

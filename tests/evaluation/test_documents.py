@@ -144,6 +144,8 @@ def test_docvec_errors(run, saved, tmp_path):
                 f"{path}: has no document vector; give its word vectors, {path}:in, or train a model with"
                 " `tiedtools rnnlm --doc-dim 20`\n"
             )
+    refused(lambda: tt.SentenceVectors(VECTORS, A).transform(SENTENCES), "fit")
+    refused(lambda: tt.SentenceVectors(VECTORS, 0), kind=Contradiction)
 
 
 def closest(matrix, row, candidates, k):
@@ -175,13 +177,6 @@ def test_similar(run, saved, tmp_path, center):
         assert (line["line"], line["text"]) == (i + 1, SIMILAR[i]) and line["cosine"] == pytest.approx(cosine, abs=1e-5)
 
 
-def test_a_query_is_not_compared_with_itself(run, saved):
-    text = "".join(f"{line}\n" for line in SIMILAR).encode()
-    path = saved(rnnlm(**PAPER))
-    by_query, by_line = (run("similar", path, *query, input=text) for query in (["--query", "a b"], ["--line", 3]))
-    assert by_query.stdout == by_line.stdout
-
-
 def test_sampled_queries(run, saved):
     path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
     sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
@@ -193,11 +188,15 @@ def test_sampled_queries(run, saved):
     assert sorted(query["line"] for query in everything) == list(range(1, 8))
 
 
-def test_similar_documents(run, saved):
+def test_similar_documents_and_queries(run, saved):
     path = saved(rnnlm(**PAPER))
     text = b"a b\nc d\n\ne f\n\n\ng\na\n"
     found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
+    text = "".join(f"{line}\n" for line in SIMILAR).encode()
+    path = saved(rnnlm(**PAPER))
+    by_query, by_line = (run("similar", path, *query, input=text) for query in (["--query", "a b"], ["--line", 3]))
+    assert by_query.stdout == by_line.stdout
 
 
 @pytest.mark.parametrize("options, message", [
@@ -284,11 +283,6 @@ def test_against_the_equations(a):
     np.testing.assert_allclose(sentences.transform(other), plain(other, a=a), atol=1e-5)
     again = tt.SentenceVectors(sentences.word_vectors).transform(other)
     np.testing.assert_allclose(again, sentences.transform(other), atol=1e-5)
-
-
-def test_errors():
-    refused(lambda: tt.SentenceVectors(VECTORS, A).transform(SENTENCES), "fit")
-    refused(lambda: tt.SentenceVectors(VECTORS, 0), kind=Contradiction)
 
 
 def test_docvec_with_word_vectors(run, tmp_path, word_vectors, text):

@@ -14,7 +14,7 @@ from tiedtools.evaluation import neuralcache as module
 from tiedtools.evaluation.continuation import generate, read
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.neuralcache import cached
-from tiedtools.evaluation.perplexity import rescore, score_lines, score_text
+from tiedtools.evaluation.perplexity import score_lines, score_text
 from tiedtools.kernels.output.neuralcache import KEYS, ROWS
 from tiedtools.training import scoring
 
@@ -161,26 +161,6 @@ def test_lines_and_hypotheses(make, batch):
             np.testing.assert_allclose(found, of_targets(by_definition(model, ids, 12), ids)[len(before) :], rtol=1e-10)
 
 
-@pytest.mark.parametrize("batch", [1, 64])
-def test_rescoring_continues_from_the_cache_of_the_best_hypothesis(batch):
-    model = lmcase.model()
-    lm, lexicon = cached(model, 12, THETA, LAMBDA), Lexicon(model.vocab)
-    lists = [[[3, 4], [5], [3, 3, 3]], [[3, 4, 4], [5, 6]], [[5], [3, 4, 5]]]
-    expected, before = [], []
-    for hypotheses in lists:
-        scored = [
-            (of_targets(by_definition(model, [*before, *ids, 0], 12), [*before, *ids, 0])[len(before) :].sum(), ids)
-            for ids in hypotheses
-        ]
-        expected += [logprob / math.log(10) for logprob, _ in scored]
-        before += [*max(scored)[1], 0]
-    named = [(k, [lexicon.words[i] for i in ids]) for k, hypotheses in enumerate(lists) for ids in hypotheses]
-    np.testing.assert_allclose(list(rescore(lm, lexicon, named, batch)), expected, rtol=1e-10)
-    alone = [of_targets(by_definition(model, [*ids, 0], 12), [*ids, 0]).sum() for ids in itertools.chain(*lists)]
-    found = list(rescore(lm, lexicon, [(None, words) for _, words in named], batch))
-    np.testing.assert_allclose(found, np.array(alone) / math.log(10), rtol=1e-10)
-
-
 @pytest.mark.parametrize(
     "options", [{}, dict(independent=True), dict(batch=3), dict(independent=True, batch=2)], ids=str
 )
@@ -272,11 +252,6 @@ def test_another_vocabulary():
     logs, _ = lm.score(*read_and_targets(ids), lm.start(1))
     expected = of_targets(by_definition(other, ids, 10), ids)
     np.testing.assert_allclose(logs[:, 0], expected, rtol=1e-4)
-
-
-def test_a_cache_of_no_words_is_no_cache():
-    model = lmcase.model()
-    assert cached(model, 0, THETA, LAMBDA) is model
 
 
 def test_nan_is_reported(tmp_path):

@@ -11,7 +11,7 @@ from fakelm import WORDS, FakeLM
 from tiedtools.evaluation import lexicon as lexicon_module
 from tiedtools.evaluation import perplexity as module
 from tiedtools.evaluation.continuation import draw, generate, most_probable, read
-from tiedtools.evaluation.lexicon import OOV, Lexicon, pieces
+from tiedtools.evaluation.lexicon import OOV, Lexicon
 from tiedtools.evaluation.perplexity import Totals, by_line, rescore, score_lines, score_text
 from tiedtools.training import scoring
 
@@ -86,7 +86,7 @@ def test_streams_of_equal_length(monkeypatch, text, words, batch, time):
     assert totals.nats.sum() == pytest.approx(nats, rel=1e-10) != whole.nats.sum()
 
 
-def test_totals_are_sums_over_texts_and_lines(text):
+def test_totals(text):
     lexicon = Lexicon(FakeLM().vocab)
     scored, totals, both = list(score_text(FakeLM(), lexicon, text)), Totals(lexicon.unk), Totals(lexicon.unk)
     for piece in scored:
@@ -97,20 +97,14 @@ def test_totals_are_sums_over_texts_and_lines(text):
     once, twice = totals.figures(), both.figures()
     assert both.words == 2 * totals.words and twice["ppl"] == pytest.approx(once["ppl"])
     assert twice["logprob"] == pytest.approx(2 * once["logprob"])
-
-
-def test_a_text_without_words_has_no_perplexity():
-    empty = Totals(2).as_dict()
-    assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
-
-
-def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(text):
     model = FakeLM()
     model.emb[:] = 0
     totals = Totals(WORDS.index("<unk>"))
     for piece in score_text(model, Lexicon(model.vocab), text):
         totals.add(piece)
     assert totals.figures()["ppl"] == pytest.approx(len(WORDS))
+    empty = Totals(2).as_dict()
+    assert empty["ppl"] is None and empty["without_oovs"]["ppl1"] is None
 
 
 def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
@@ -124,22 +118,6 @@ def test_a_literal_line_end_token_does_not_end_a_line(tmp_path, messages):
     assert messages().count("remove it") == 1
     assert "<s>" in FakeLM([*WORDS, "<s>"]).vocab.words
     assert Lexicon(FakeLM([*WORDS, "<s>"]).vocab).codes(["<s>", "</s>"]).tolist() == [len(WORDS), OOV]
-
-
-@pytest.mark.parametrize("data, message", [
-    (b"", "text: is empty; give a text"), (b"\xef\xbb\xbf", "text: is empty"), (b"fine\nbin\0ary\n", ":2: a zero byte"),
-    (b"x\n" * 300 + b"caf\xe9\n", ":301: invalid UTF-8 byte 0xe9"),
-])  # fmt: skip
-def test_invalid_texts(monkeypatch, tmp_path, data, message):
-    monkeypatch.setattr("tiedtools.text.sources.BLOCK", 64)
-    (path := tmp_path / "text").write_bytes(data)
-    refused(lambda: list(pieces(str(path))), message)
-
-
-def test_invalid_utf8_is_ignored_or_replaced_on_request(tmp_path):
-    (path := tmp_path / "text").write_bytes(b"caf\xe9 x")
-    assert list(itertools.chain.from_iterable(pieces(str(path), "ignore"))) == ["caf", "x", "\n"]
-    assert list(itertools.chain.from_iterable(pieces(str(path), "replace"))) == ["caf\ufffd", "x", "\n"]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
@@ -175,7 +153,7 @@ def test_rescoring_continues_from_the_best_hypothesis(batch):
     assert not np.allclose(alone[3:], best[3:], rtol=1e-4)
 
 
-def test_reading_in_windows(monkeypatch):
+def test_reading_in_windows(monkeypatch, text):
     model = FakeLM()
     ids = [0, 3, 4, 5, 6, 1, 3, 4, 2]
     monkeypatch.setattr("tiedtools.evaluation.continuation.TIME", 3)
@@ -184,12 +162,10 @@ def test_reading_in_windows(monkeypatch):
     np.testing.assert_allclose(windowed, whole[0], rtol=1e-12)
     np.testing.assert_allclose(state[0], expected_state[0], rtol=1e-12)
     assert model.calls
-
-
-def test_most_probable_words():
-    logprobs = np.log([0.1, 0.4, 0.1, 0.4])
-    assert most_probable(logprobs, 3) == [(1, pytest.approx(0.4)), (3, pytest.approx(0.4)), (0, pytest.approx(0.1))]
-    assert len(most_probable(logprobs, 10)) == 4
+    model = FakeLM()
+    model.emb[3] = np.nan
+    refused(lambda: list(score_text(model, Lexicon(model.vocab), text)), "NaN")
+    refused(lambda: read(model, [0, 3], model.start(1)), "NaN")
 
 
 def test_draws_follow_the_probabilities():
@@ -210,6 +186,9 @@ def test_draws_follow_the_probabilities():
     ):  # fmt: skip
         np.testing.assert_allclose(found, target, atol=0.03)
     refused(lambda: draw(np.full(3, -np.inf), np.random.default_rng(1)), "probability 0")
+    logprobs = np.log([0.1, 0.4, 0.1, 0.4])
+    assert most_probable(logprobs, 3) == [(1, pytest.approx(0.4)), (3, pytest.approx(0.4)), (0, pytest.approx(0.1))]
+    assert len(most_probable(logprobs, 10)) == 4
 
 
 def test_generated_words_become_context():
@@ -228,10 +207,3 @@ def test_generated_words_become_context():
         assert list(itertools.islice(generate(model, choose, prompt), 6)) == script
         for logprobs, context in zip(seen, contexts):
             np.testing.assert_allclose(logprobs, read(model, context, model.start(1))[0], rtol=1e-10)
-
-
-def test_nan_probabilities_are_reported(text):
-    model = FakeLM()
-    model.emb[3] = np.nan
-    refused(lambda: list(score_text(model, Lexicon(model.vocab), text)), "NaN")
-    refused(lambda: read(model, [0, 3], model.start(1)), "NaN")

@@ -101,7 +101,7 @@ def test_logs(tmp_path):
         refused(lambda: read_log(tmp_path / "log"), f"{tmp_path / 'log'}{message}")
 
 
-def test_curves_and_their_names(axes):
+def test_curves(axes):
     runs = [("runs/_a$1$.json", LOG[:3]), ("runs/b.json", LOG[1:3])]
     pictures.curves(axes, runs, ["valid_ppl"])
     assert shown(axes) == [("_a$1$.json", [1, 2, 3], [200, 120, 125]), ("b.json", [2, 3], [120, 125])]
@@ -109,6 +109,11 @@ def test_curves_and_their_names(axes):
     dots = [line.get_data() for line in axes.get_lines() if line.get_marker() == "o"]
     assert [(x[0], y[0]) for x, y in dots] == [(2, 120), (2, 120)]
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epoch", "validation perplexity", "log")
+    axes.clear()
+    epochs = [{"epoch": k, "seconds": 1.0, "valid_bleu": bleu} for k, bleu in enumerate((3.0, 30.5, 29.0), 1)]
+    pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
+    (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
+    assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
 
 
 def test_several_metrics_against_time(axes):
@@ -158,9 +163,7 @@ def test_means_and_their_spread(axes):
     spread = [np.diff(ends[:, 1])[0] / 2 for ends in bars.get_segments()]
     np.testing.assert_allclose(spread, [np.std([0.9, 1], ddof=1), 0.1])
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_legend()) == ("beta", "d", None)
-
-
-def test_each_group_of_means_is_a_labeled_line(axes):
+    axes.clear()
     pictures.means(axes, [(1, 2, "M"), (1, 3, "D"), (2, 4, "D")], ("x", "y"))
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["M", "D"]
     assert [box[0].get_data()[1].tolist() for box in axes.containers] == [[2], [3, 4]]
@@ -309,13 +312,6 @@ def test_errors_are_one_line(run, vectors, tmp_path):
     ):
         run.fails(status, message, "plot", *args)
     assert sorted(os.listdir(tmp_path)) == ["log", "v.txt"]
-
-
-def test_the_dot_is_at_the_highest_bleu(axes):
-    epochs = [{"epoch": k, "seconds": 1.0, "valid_bleu": bleu} for k, bleu in enumerate((3.0, 30.5, 29.0), 1)]
-    pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
-    (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
-    assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
 
 
 def test_attention_is_drawn_from_top_to_bottom(axes):

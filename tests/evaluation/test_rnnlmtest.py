@@ -70,7 +70,7 @@ def printed(function, *args, **options):
     return out.getvalue()
 
 
-def test_totals(text):
+def test_totals_and_every_word(text):
     model = OpenLM()
     p, _ = model.log10s(np.zeros(5), 0, IDS)
     known = np.array(IDS) >= 0
@@ -78,9 +78,6 @@ def test_totals(text):
     expected = f"\ntest log probability: {total:f}\n\nPPL net: {10 ** (-total / known.sum()):f}\n"
     assert printed(rnnlmtest.test, model, text) == expected and known.sum() == 18
     assert printed(rnnlmtest.test, model, text, debug=0) == ""
-
-
-def test_every_word(text):
     model = OpenLM()
     p = 10 ** model.log10s(np.zeros(5), 0, IDS)[0]
     lines = printed(rnnlmtest.test, model, text, debug=2).split("\n")
@@ -112,15 +109,12 @@ def test_interpolation_with_another_model(text, lm_prob):
     assert lines[2] == f"{IDS[0]}\t{p[0]:.10f}\t{q[0]:.10f}\tthe" and lines[9] == "-1\t0\t\t0\t\tOOV"
 
 
-def test_dynamic_learns_the_whole_text_at_once(text, monkeypatch):
+def test_dynamic_learns_the_whole_text_at_once(text, monkeypatch, lm_prob):
     model = OpenLM()
     before = printed(rnnlmtest.test, model, text)
     monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
     assert printed(rnnlmtest.test, model, text, dynamic=0.3) == before and model.lr == 0.3
     assert printed(rnnlmtest.test, model, text) != before
-
-
-def test_output_does_not_depend_on_piece_size(text, lm_prob, monkeypatch):
     whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
     monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
     assert printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2) == whole

@@ -39,9 +39,6 @@ def test_sets_are_sorted_whatever_their_layout(tmp_path):
         assert similarity_set.pairs == [("blue", "red"), ("cat", "dog")]
         assert similarity_set.scores.tolist() == [3, 7.5]
         assert (similarity_set.name, similarity_set.path) == ("toy", str(path))
-
-
-def test_tab_separated_words_may_contain_spaces_and_duplicates_are_kept(tmp_path):
     similarity_set = read_set(write_set(tmp_path / "set", [("new york", "city", 3), ("city", "new york", 3)]))
     assert similarity_set.pairs == [("city", "new york")] * 2
 
@@ -84,13 +81,6 @@ def test_spearman_agrees_with_scipy_with_and_without_ties():
             assert spearman(x, y) == pytest.approx(scipy_stats.spearmanr(x, y).statistic, abs=1e-12)
 
 
-def test_spearman_by_hand():
-    assert spearman(np.array([1, 2, 3]), np.array([5, 6, 9])) == 1
-    assert spearman(np.array([1, 2, 3]), np.array([9, 6, 5])) == -1
-    # Ranks 1 2 3 and 1.5 1.5 3: deviations -1 0 1 and -.5 -.5 1.
-    assert spearman(np.array([1, 2, 3]), np.array([4, 4, 8])) == pytest.approx(1.5 / math.sqrt(2 * 1.5))
-
-
 @pytest.mark.parametrize(
     "x, y", [([], []), ([1], [2]), ([1, 2, 3], [4, 4, 4]), ([7, 7], [1, 2]), ([1, 2], [1, np.nan])]
 )
@@ -117,7 +107,7 @@ def test_a_pair_with_an_unknown_word_under_each_policy():
     assert mean.used.all() and mean.cosines[1:3] == pytest.approx([1 / math.sqrt(2.44), 1])
 
 
-def test_case_policies():
+def test_cases_of_words():
     toy = set_of(("a", "Dog", 1), ("a", "dog", 2), ("A", "c", 3))
     assert judge(PLANE, toy, case="as-is").known.tolist() == [True, False, False]
     assert judge(PLANE, toy, case="lower").known.tolist() == [False, False, True]
@@ -125,9 +115,6 @@ def test_case_policies():
     both = Vectors(["us", "US", "a"], [[1, 0], [0, 1], [0, 1]])
     toy = set_of(("US", "a", 1))
     assert [judge(both, toy, case=case).cosines[0] for case in ("as-is", "lower", "fallback")] == [1, 0, 1]
-
-
-def test_the_lower_case_of_a_dotted_capital_i_has_a_dot_or_not():
     plain, dotted = "istanbul", "i\u0307stanbul"
     for words, rows in (([plain], [-1, 0, 0]), ([dotted], [-1, 0, 0]), ([plain, dotted], [-1, 1, 1]),
                         ([plain, "İstanbul"], [1, 0, 1]), (["ıstanbul", "stanbul"], [-1, -1, -1])):  # fmt: skip
@@ -188,14 +175,11 @@ def test_intervals_of_two_or_three_pairs_are_uninformative():
     assert [compare(pairs, one, one)[0][end] for end in ("low", "high")] == [-2, 2]
 
 
-def test_the_interval_depends_on_the_seed_alone():
+def test_resamples_depend_on_the_seed_alone_and_not_on_other_sets():
     x, y = np.random.default_rng(4).standard_normal((2, 50))
     one, again, other = (bootstrap(x, [y], 100, seed)[0] for seed in (1, 1, 2))
     assert (one == again).all() and (one != other).any()
-
-
-def test_sets_are_resampled_independently():
-    """With common resamples, the mean over two sets of equal size would vary as much as each set."""
+    # With common resamples, the mean over two sets of equal size would vary as much as each set.
     rng = np.random.default_rng(5)
     x = rng.standard_normal(200)
     sets = [SimilaritySet("toy", "", [("a", "b")] * 200, x + 1e-6 * k) for k in range(2)]
@@ -242,12 +226,9 @@ def test_p_approximates_the_exact_permutation_test(monkeypatch):
     assert p == p_value(scores, one, two, 20_000, 1)
 
 
-def test_undefined_exchanges_count_as_extreme():
+def test_p_of_certain_and_undefined_differences():
     assert similarity.permutation_test(np.array([0.5, np.nan, 0.1, -0.6])) == 0.75
     assert similarity.permutation_test(np.array([0.5])) is None
-
-
-def test_p_of_zero_certain_and_undefined_differences():
     scores, noise = np.random.default_rng(8).standard_normal((2, 200))
     assert p_value(scores, noise, 3 * noise, 99, 1) == 1
     assert p_value(scores, noise, scores, 99, 1) == 0.01

@@ -187,9 +187,6 @@ def test_command(run, repeated, tmp_path):
     assert json.loads(found[1]) == dict(word="the", mean_probability=expected["the"][0], share=expected["the"][1])
     assert run("ppl", path, "--average", "the").exit_code == 2
     assert run("ppl", path, repeated, "--average", "the", "--independent").exit_code == 2
-
-
-def test_unknown_words_are_refused(repeated):
     model = FakeLM()
     refused(lambda: mean_probabilities(model, Lexicon(model.vocab), repeated, ["dog"]), "'dog' is not in the model's")
 
@@ -223,14 +220,11 @@ def test_accuracy_by_paradigm(messages):
     assert "pairs:10" in messages()
 
 
-def test_no_comparison_with_many_unknown_words(messages):
+def test_accuracy_of_a_model_that_knows_nothing_or_few_words(messages):
     results = result_of(pairs_of("a", 8, 0, unknown=1, unknown_wrong=1) + pairs_of("b", 9, 0, unknown_wrong=1))
     assert [line["accuracy"] for line in results] == [None, 1, 1] and results[2]["paradigm"] == "mean"
     assert [line["accuracy_unknown"] for line in results] == [0.5, 0, 1 / 3]
     assert "words: a" in messages()
-
-
-def test_a_model_that_knows_nothing_has_one_half():
     model = FakeLM()
     model.emb[:] = 0
     (line,) = result_of([("the cat", "cat on"), ("sat", "mat")] * 20, model)

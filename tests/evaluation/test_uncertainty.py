@@ -106,9 +106,6 @@ def test_stability_is_the_mean_share_of_neighbors_of_two_runs():
                 nearest = sorted(others, key=lambda n: -plain_cosine(runs.matrix[k, row], runs.matrix[k, n]))[:top]
                 sets.append(set(nearest))
         assert share == pytest.approx(np.mean([len(a & b) / top for a, b in itertools.combinations(sets, 2)]))
-
-
-def test_bands_cover_all_words_but_the_line_end():
     lines, measured = uncertainty.bands(some_runs(), sample=1000, seed=1, top=3)
     assert [line["words"] for line in lines] == [V - 1]
     assert sorted(measured) == list(range(1, V))
@@ -126,9 +123,6 @@ def test_change_is_the_cosine_after_alignment():
     assert (only_one, only_two) == ([WORDS[-1]], ["new"])
     assert max(change, key=change.get) == "w5"
     assert change["w5"] > 1.5 and np.median([*change.values()]) < 0.01
-
-
-def test_p_values():
     observed, permuted = np.array([0.5, 0.1, np.nan]), RNG.uniform(0, 1, (99, 3))
     p = shift.permutation_p(observed, permuted)
     assert p[0] == (1 + np.sum(permuted[:, 0] >= 0.5)) / 100 and np.isnan(p[2])

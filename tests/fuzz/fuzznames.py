@@ -3,28 +3,11 @@
 import os
 
 STEMS = [
-    *(
-        "v",
-        " ",
-        "a b",
-        " x ",
-        "-",
-        "--help",
-        "-rf",
-        "a:in",
-        "b:out:in",
-        "a:3: x",
-        "C:",
-        "a;b",
-        "%s %d",
-        "{} {0}",
-        "\\n",
-    ),
+    *("v", " ", "a b", " x ", "-", "--help", "-rf", "a:in", "b:out:in", "a:3: x", "C:", "a;b", "%s %d", "{} {0}"),
     *("'", '"', "it's", "`id`", "$(id)", "*", "#", "~", "[a]", "a\nb", "a\r\nb", "\t", "\x1b[31m", "\x7f", "caf\u00e9"),
     *("\u65e5\u672c\u8a9e", "\u202eabc", "\u00a0", "\u2028", "\ufeff", "\U0001f600", "x" * 238, "\u00e9" * 115),
-    os.fsdecode(b"\xff\xfe"),
-    os.fsdecode(b"caf\xe9"),
-]
+    *("\\n", os.fsdecode(b"\xff\xfe"), os.fsdecode(b"caf\xe9")),
+]  # fmt: skip
 EXTENSIONS = ["", ".npz", ".npy", ".gz", ".xz", ".tsv", ".safetensors", ".txt", ".words", ".run.json", ".in", ":in"]
 
 

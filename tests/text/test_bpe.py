@@ -18,18 +18,16 @@ def test_symbols_of_the_words_of_the_paper():
     assert segmenter.symbols(["lowest", "new"]) == ["lo@@", "west", "ne@@", "w"]
 
 
-def test_text_is_restored():
+def test_text_is_restored_with_and_without_codes():
     segmenter = Segmenter(learn(COUNTS, 3))
     words = "lowest <unk> w new caf\u00e9".split()
     assert "<unk>" in segmenter.symbols(words)
     assert segmenter.restore(segmenter.symbols(words)) == " ".join(words)
     assert segmenter.restore(["a@@", "b", "c@@"]) == "ab c"
     assert segmenter.restore([]) == ""
-
-
-def test_without_codes_symbols_are_words():
     segmenter = Segmenter()
     assert segmenter.symbols(["a@@", "b"]) == ["a@@", "b"] and segmenter.restore(["a@@", "b"]) == "a@@ b"
+    assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
 
 
 @pytest.mark.parametrize("counts", [{"a": 9}, {"ab": 1}, {"ab": 2}])
@@ -42,10 +40,6 @@ def test_too_few_pairs(counts, capsys):
 def test_other_codes_are_refused(codes):
     with pytest.raises(ValueError, match="not those of subword-nmt"):
         check_codes(codes)
-
-
-def test_codes_are_accepted():
-    assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
 
 
 def test_missing_library(monkeypatch):

@@ -169,7 +169,7 @@ def test_list_and_path(run, tmp_path, cache):
     assert missing.stderr.count("\n") == 1
 
 
-def test_get_downloads_once(run, server, cache):
+def test_files_are_downloaded_once_and_to_a_folder(run, server, cache, tmp_path):
     _, requested = server
     result = run("data", "get", "wordsim")
     assert result.exit_code == 0
@@ -179,6 +179,11 @@ def test_get_downloads_once(run, server, cache):
     assert requested == ["/simlex.txt", "/men.txt"]
     assert (cache / "wordsim" / "men.txt").stat().st_mode & 0o777 == 0o644
     assert datasets.find("men") == cache / "wordsim" / "men.txt"
+    (cache / "wordsim" / "men.txt").unlink()
+    path = tmp_path / "new" / "folder"
+    assert run("data", "get", "men", "--to", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
+    assert (path / "wordsim" / "men.txt").read_bytes() == CONTENT["men"] and not datasets.find("men")
+    assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
 def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
@@ -191,13 +196,6 @@ def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
         monkeypatch.setitem(datasets.DATASETS, "b", entry)
         assert run("data", "get", "b").exit_code == status
         assert (cache / "wordsim" / "b.txt").read_bytes() == whole
-
-
-def test_get_to_a_folder(run, server, tmp_path, cache):
-    path = tmp_path / "new" / "folder"
-    assert run("data", "get", "men", "--to", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
-    assert (path / "wordsim" / "men.txt").read_bytes() == CONTENT["men"] and not cache.exists()
-    assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
 def test_archives_are_unpacked(run, server, cache):
@@ -248,16 +246,14 @@ def test_a_missing_file_and_a_missing_server(run, server, mirror, cache, monkeyp
     assert_refused(run("data", "get", "men"), "gopher", cache)
 
 
-def test_an_unreadable_folder(run, mirror, cache):
-    cache.write_text("a file")
-    assert_refused(run("data", "get", "men"), str(cache / "wordsim"), cache / "wordsim")
-
-
-def test_a_changed_file_is_downloaded_again(run, mirror, cache):
+def test_unreadable_folders_and_changed_files(run, mirror, cache, tmp_path):
     path = touch(cache / "wordsim" / "men.txt")
     result = run("data", "get", "men")
     assert path.read_bytes() == CONTENT["men"]
     assert result.stderr == f"downloading {mirror}/men.txt (license: ours)\n"
+    cache.rename(tmp_path / "elsewhere")
+    cache.write_text("a file")
+    assert_refused(run("data", "get", "men"), str(cache / "wordsim"), cache / "wordsim")
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Test reading of training texts as ids: language-model texts, bitexts."""
 
 import collections
-import gzip
-import io
 import lzma
 import random
 
@@ -38,27 +36,18 @@ def read(train, valid_share=0, **options):
     return LmText.read([train], valid_share=valid_share, **options)
 
 
-def test_a_text_without_rare_words_has_no_unk(path):
+def test_unk_is_added_for_dropped_words(path):
     text = read(path("b a a\na c\n"))
     assert counted(text) == {"</s>": 2, "a": 3, "b": 1, "c": 1}
     assert words(text, "train") == ["b", "a", "a", "</s>", "a", "c", "</s>"]
     assert text.valid is text.test is None
-
-
-def test_dropped_words_become_unk(path):
     text = read(path("b a a\na c c d\n"), min_count=2)
     assert list(counted(text).items()) == [("</s>", 2), ("a", 3), ("<unk>", 2), ("c", 2)]
     assert words(text, "train") == ["<unk>", "a", "a", "</s>", "a", "c", "c", "<unk>", "</s>"]
-
-
-def test_unk_of_the_text_is_an_ordinary_word(path):
     text = read(path("a <unk> b\na a b\n"))
     assert counted(text) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
     assert counted(read(path("a <unk> b\na a b\n"), min_count=2)) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
     assert counted(read(path("a <unk> b\na a b\n"), min_count=3)) == {"</s>": 2, "a": 3, "<unk>": 3}
-
-
-def test_max_vocab_counts_unk(path):
     data = "a a a a b b b c c d\n"
     assert counted(read(path(data), max_vocab=5)) == {"</s>": 1, "a": 4, "b": 3, "c": 2, "d": 1}
     assert counted(read(path(data), max_vocab=4)) == {"</s>": 1, "a": 4, "b": 3, "<unk>": 3}
@@ -93,9 +82,6 @@ def test_other_texts_are_read_with_the_vocabulary(path, messages):
     text = read(train, valid=other, test=other)
     assert words(text, "valid") == words(text, "test") == ["a", "<unk>", "b", "</s>", "<unk>", "</s>"]
     assert messages().splitlines() == [] and counted(text) == {"</s>": 1, "a": 1, "b": 1, "<unk>": 1}
-
-
-def test_oov_words_without_unk_are_skipped_and_reported(path, messages):
     train, other = path("a b\n", "train"), path("a new b\nnew\n", "other")
     text = read(train, valid=other)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
@@ -111,7 +97,14 @@ def test_oov_words_can_be_kept(path, messages):
         messages().splitlines() == [f"{other}: 1 word outside the vocabulary, which has no <unk>, is not predicted"] * 2
     )
     text = LmText.read([data], valid_share=0.5, keep_oovs=True)
-    assert text.valid.tolist() == [2, -1, 0]
+    assert text.valid.tolist() == [2, -1, 0] and len(messages().splitlines()) == 2
+    train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
+    options = dict(keep_oovs=True, predict_oovs=False)
+    text = LmText.read([train], other, other, **options)
+    a, unk = (text.vocab.words.index(word) for word in ("a", "<unk>"))
+    assert text.valid.tolist() == text.test.tolist() == [a, -1, unk, -1, 0]
+    assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary are not predicted"] * 2
+    assert words(LmText.read([train], other), "valid") == ["a", "<unk>", "<unk>", "<unk>", "</s>"]
 
 
 def test_a_vocabulary_object_is_used_unchanged(path, messages):
@@ -138,9 +131,6 @@ def test_held_out_lines(path, messages):
     assert ", last part: 2 words outside" in told[1]
     text = LmText.read([path(data)], valid_share=0.22, min_count=2)
     assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
-
-
-def test_a_one_line_text_is_split_between_words(path):
     text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
     assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
@@ -176,28 +166,6 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     assert messages().splitlines() == []
 
 
-def test_oov_words_can_be_excluded_from_prediction_despite_unk(path, messages):
-    train, other = path("a <unk> b\n", "train"), path("a x <unk> y\n", "other")
-    options = dict(keep_oovs=True, predict_oovs=False)
-    text = LmText.read([train], other, other, **options)
-    a, unk = (text.vocab.words.index(word) for word in ("a", "<unk>"))
-    assert text.valid.tolist() == text.test.tolist() == [a, -1, unk, -1, 0]
-    assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary are not predicted"] * 2
-    assert words(LmText.read([train], other), "valid") == ["a", "<unk>", "<unk>", "<unk>", "</s>"]
-
-
-def test_sources(path, tmp_path, monkeypatch):
-    data = b"a b\nc a\n" * 5
-    expected = words(read(path(data)), "train")
-    assert words(read(path(gzip.compress(data), "t.gz")), "train") == expected
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert words(read("-"), "train") == expected
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert words(LmText.read([], valid_share=0), "train") == expected
-    text = LmText.read([path(data[:10], "1"), path(data[10:], "2")], valid_share=0)
-    assert words(text, "train") == [*expected[:7], "</s>", *expected[7:]]  # the end of a file ends its line
-
-
 @pytest.mark.parametrize("data, options, message", [
     ("", {}, "text: no words; give a text"), ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
     ("a", dict(valid_share=0.5), "too little text"),
@@ -224,9 +192,6 @@ def test_a_known_vocabulary_adds_its_counts(path):
     text = read(new, known=known, grow=True, min_count=2)
     assert counted(text) == {"</s>": 2, "a": 4, "d": 3, "<unk>": 3, "b": 2}
     assert words(text, "train") == ["b", "b", "d", "d", "d", "a", "<unk>", "</s>"]
-
-
-def test_a_known_vocabulary_without_unk_gets_it_only_if_it_grows(path):
     known, new = read(path("a a b\n", "old")).vocab, path("a c c d\n")
     text = read(new, known=known)
     assert set(text.vocab.words) == set(known.words) and words(text, "train") == ["a", "</s>"]

@@ -7,12 +7,11 @@ import pickle
 import random
 import re
 import shlex
-import sys
 
 import pytest
 from common import refused
 
-from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text import morphs
 from tiedtools.text.morphs import Lexicon
 from tiedtools.text.subwords import Syllables
@@ -55,12 +54,13 @@ def test_segments_as_morfessor_does(model):
         end = lexicon.total - math.log(lexicon.words)
         assert sum(lexicon.costs.get(morph, unknown) for morph in ours) + end == pytest.approx(cost, rel=1e-12)
     assert split > len(tested) / 2
-
-
-def test_learning_is_what_morfessor_learns(model):
     learned = morphs.learn(WORDS, 3)
     assert learned == [(count, found) for count, _, found in model.get_segmentations()]
     assert {"-", "like"} <= set(Lexicon.of(learned).counts)
+    long = "walk" * 2500
+    learned = morphs.learn([*WORDS, long, "x" * 101], 3)
+    assert learned == morphs.learn(WORDS, 3)
+    assert "".join(Lexicon.of(learned).segment(long)) == long
 
 
 def test_learning_depends_on_the_set_of_words_and_the_seed(model, capfd, messages):
@@ -74,18 +74,8 @@ def test_learning_depends_on_the_set_of_words_and_the_seed(model, capfd, message
     assert messages() == "learning morphs from 297 words\n" * 4
 
 
-def test_very_long_words_are_segmented_but_not_learned(model):
-    long = "walk" * 2500
-    learned = morphs.learn([*WORDS, long, "x" * 101], 3)
-    assert learned == morphs.learn(WORDS, 3)
-    assert "".join(Lexicon.of(learned).segment(long)) == long
-
-
-def test_words_without_morphs_are_characters():
+def test_words_without_morphs_are_characters_and_a_tie_has_the_longer_last_morph():
     assert Lexicon({}, 0).segment("héllo") == list("héllo") and Lexicon({}, 0).segment("") == []
-
-
-def test_a_tie_has_the_longer_last_morph():
     assert Lexicon.of([(1, ["a", "ba"]), (1, ["ab", "a"])]).segment("aba") == ["a", "ba"]
 
 
@@ -103,10 +93,14 @@ def test_files_are_exchanged_with_morfessor(model, tmp_path):
     assert read == [(n, "".join(found), tuple(found)) for n, found in analyses]
 
 
-def test_compressed_files_comments_and_line_ends(tmp_path):
+def test_files_of_morphs(tmp_path):
     path = tmp_path / "morphs.gz"
     path.write_bytes(gzip.compress("\ufeff# a comment\r\n\r\n3 un + lock\r\n1 #tag\n".encode()))
     assert morphs.read(str(path)) == [(3, ["un", "lock"]), (1, ["#tag"])]
+    file = io.BytesIO()
+    morphs.write(file, [(1, ["a"]), (1, ["b"])])
+    lines = enumerate(file.getvalue().decode().splitlines(), 1)
+    assert morphs.parse("file", lines) == [(1, ["a"]), (1, ["b"])]
 
 
 @pytest.mark.parametrize("content, problem", [
@@ -151,18 +145,6 @@ def test_the_command_that_converts_a_binary_model(model, tmp_path, monkeypatch):
     assert morphs.read(str(tmp_path / "text")) == [(n, found) for n, _, found in model.get_segmentations()]
 
 
-def test_an_unsplit_vocabulary_round_trips():
-    file = io.BytesIO()
-    morphs.write(file, [(1, ["a"]), (1, ["b"])])
-    lines = enumerate(file.getvalue().decode().splitlines(), 1)
-    assert morphs.parse("file", lines) == [(1, ["a"]), (1, ["b"])]
-
-
-def test_without_morfessor(monkeypatch):
-    monkeypatch.setitem(sys.modules, "morfessor", None)
-    refused(lambda: morphs.learn(["a"], 1), 'needs Morfessor: pip install "tiedtools[subwords]"')
-
-
 @pytest.fixture
 def pyphen():
     return pytest.importorskip("pyphen", reason='needs Pyphen: pip install "tiedtools[subwords]"')
@@ -180,20 +162,9 @@ SYLLABLES = [
 def test_syllables(pyphen):
     for language, word, syllables in SYLLABLES:
         assert Syllables(language).segment(word) == syllables.split()
-
-
-def test_lowercasing_that_lengthens_a_word(pyphen):
     assert "".join(Syllables("en_US").segment("İİİİstanbulİ")) == "İİİİstanbulİ"
-
-
-def test_unknown_language(pyphen):
-    refused(lambda: Syllables("tlh").load(), "`language='tlh'` is not", ", en_GB, en_US, ", "zu_ZA", kind=Contradiction)
-
-
-def test_without_pyphen(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyphen", None)
-    refused(lambda: Syllables("en_US").load(), 'syllables need Pyphen: pip install "tiedtools[subwords]"')
-    refused(lambda: Syllables("en_US", "0.9", "0" * 64).segment("paper"), "syllables need Pyphen: pip install")
+    again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
+    assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]
 
 
 def test_patterns_of_another_version(pyphen):
@@ -201,8 +172,3 @@ def test_patterns_of_another_version(pyphen):
     assert made.version == pyphen.__version__ and len(made.patterns) == 64
     assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same
     refused(lambda: Syllables("de_DE", "0.9", "0" * 64).segment("Papier"), "not those of version", "; pip install")
-
-
-def test_pickling(pyphen):
-    again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
-    assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]

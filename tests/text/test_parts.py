@@ -92,7 +92,7 @@ def test_a_part_has_the_lines_that_start_in_it(tmp_path):
         assert content(Part(path, start, end)) == expected
 
 
-def test_equal_shares_of_whole_files(tmp_path):
+def test_whole_files_and_their_parts(tmp_path):
     paths = write(tmp_path, [b"a b\n" * 10, b"c d\n" * 10, b"e f\n" * 20])
     assert shares(paths, 2) == [paths[:2], paths[2:]]
     assert shares(paths, 1) == [paths] and shares(["-"], 1) == [["-"]]
@@ -101,9 +101,6 @@ def test_equal_shares_of_whole_files(tmp_path):
         [Part(paths[1], 13, 40), Part(paths[2], 0, 26)],
         [Part(paths[2], 26, 80)],
     ]
-
-
-def test_compressed_files_go_to_the_rank_of_their_middle(tmp_path):
     packed = gzip.compress(b"some words\n")
     paths = write(tmp_path, [packed] * 5)
     assert shares(paths, 2) == [paths[:2], paths[2:]]
@@ -111,9 +108,6 @@ def test_compressed_files_go_to_the_rank_of_their_middle(tmp_path):
     named.write_bytes(b"x" * 100)
     (plain,) = write(tmp_path, [b"y" * 100])
     assert shares([str(named), plain], 2) == [[str(named)], [plain]]
-
-
-def test_a_part_may_begin_like_a_compressed_file(tmp_path):
     (path,) = write(tmp_path, [b"text\nBZh9 text\nBZh9 text\n"])
     assert content(Part(path, 5, 8)) == b"BZh9 text\n"
 
@@ -145,9 +139,6 @@ def test_texts_that_cannot_be_divided(tmp_path):
         (str(tmp_path / "missing"), "missing: cannot be read: No such file"),
     ):
         refused(lambda: shares([path, source], 2), message)
-
-
-def test_too_many_ranks(tmp_path):
     paths = write(tmp_path, [b"a\n", gzip.compress(b"a\n")])
     refused(lambda: shares(paths[:1], 5), "5 ranks, but the text has parts for only 2; use fewer ranks")
     refused(lambda: shares(paths, 3), "3 ranks, ", " for only 2; use fewer ranks, or decompress the files")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from common import refused
 
-import tiedtools
 from tiedtools.base.errors import Contradiction
 from tiedtools.text import phrasetext as module
 from tiedtools.text.phrases import Phrase, Phrases
@@ -156,7 +155,3 @@ def test_command_line_of_word2phrase(run, tmp_path):
     assert run("phrases", text, "-threshold", "2", "--save", saved).stdout_bytes.decode() == expected
     assert run("phrases", "--load", saved, "-", input=text.read_bytes()).stdout_bytes.decode() == expected
     assert run("phrases", "--load", saved, "-threshold", "3", text).exit_code == 2
-
-
-def test_phrases_are_public():
-    assert tiedtools.Phrases is Phrases

@@ -41,13 +41,12 @@ def test_formats_have_the_same_texts(tmp_path, name):
     assert list(tiedtools.documents(f"file://{path}", "text")) == TEXTS
 
 
-def test_tsv_has_no_quotes():
+def test_fields_of_records():
     assert read('id\ttext\n1\t"a" b\n2\t"c\n') == ['"a" b', '"c']
-
-
-def test_dotted_paths_and_names_with_dots():
     assert read(as_json("ab", lambda text: {"a": {"b": {"c": text}}}), "a.b.c") == ["a", "b"]
     assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
+    half = as_json(["a\ud800b"])
+    assert [read(half, errors=errors) for errors in ("replace", "ignore")] == [["a\ufffd\ufffd\ufffdb"], ["ab"]]
 
 
 @pytest.mark.parametrize("text, position", [
@@ -67,11 +66,6 @@ def test_errors_name_the_record(text, position):
     with pytest.raises(TiedtoolsError, match=f"^file{position}") as raised:
         read(text)
     assert "\n" not in str(raised.value)
-
-
-def test_invalid_unicode_may_be_replaced_or_skipped():
-    half = as_json(["a\ud800b"])
-    assert [read(half, errors=errors) for errors in ("replace", "ignore")] == [["a\ufffd\ufffd\ufffdb"], ["ab"]]
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,14 @@ def test_truncated_data_is_reported(tmp_path, monkeypatch, pack):
             reading(as_standard_input(monkeypatch, file))
 
 
-def test_deflate_data_that_only_the_second_reader_finds_corrupt(tmp_path, monkeypatch):
+def test_corrupt_data_and_misleading_names(tmp_path, monkeypatch):
     """igzip waits for more data; zlib, which looks for trailing data, already rejects the code lengths."""
     (path := tmp_path / "text.gz").write_bytes(bytes.fromhex("1f8b080000000000000205ba7a1d000000"))
     refused(lambda: reading(path), "text.gz: cannot be read: ")
     with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: cannot be read: "):
         reading(as_standard_input(monkeypatch, file))
+    (path := tmp_path / "text.gz").write_bytes(TEXT)
+    refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
 
 
 @pytest.mark.parametrize("tail, message", [(b"x", "truncated, or a few bytes follow"), (b"a whole line", "trailing")])
@@ -83,11 +85,6 @@ def test_a_pipe_is_not_reread(tmp_path, monkeypatch, tail, message):
     with open(read_end, "rb") as file, pytest.raises(TiedtoolsError, match=f"standard input: .*{message}"):
         reading(as_standard_input(monkeypatch, file))
     writer.join()
-
-
-def test_a_misleading_file_extension_is_reported(tmp_path):
-    (path := tmp_path / "text.gz").write_bytes(TEXT)
-    refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
 
 
 INVALID = "caf\u00e9 \ufffd\n\n".encode() + b"caf\xe9 \xe2\x82\xff\nfine\n\xff\n"  # 4 invalid sequences
@@ -154,19 +151,16 @@ def test_every_kind_of_source_reads_the_same(path, make):
     assert read(make(path)) == read(str(path))
 
 
-def test_several_paths_are_read_in_order(path):
+def test_paths_and_open_files(path):
     words, ids = read([str(path), path])
     assert (words, ids) == (read(path)[0], read(path)[1] * 2)
-
-
-def test_an_open_file_is_read_from_where_it_stands(path):
     with open(path) as file:
         file.readline()
         assert read(file) == read(SENTENCES[1:])
         assert not file.closed
 
 
-def test_a_generator_is_read_piece_by_piece():
+def test_sentences_are_read_piece_by_piece():
     """No more than a block is taken from it before the first words are used."""
     taken = 0
 
@@ -179,9 +173,6 @@ def test_a_generator_is_read_piece_by_piece():
     (source,) = sources(endless())
     assert len(source.read(BLOCK)) == BLOCK
     assert 5000 * taken == pytest.approx(BLOCK, rel=0.01)
-
-
-def test_a_sentence_longer_than_a_block():
     assert len(read([["a", "b"] * BLOCK])[1]) == 2 * BLOCK + 1
 
 
@@ -212,12 +203,6 @@ def test_errors_of_the_source_itself_pass():
         read(failing())
 
 
-def test_words_of():
-    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
-    refused(lambda: words_of([1]), "a word is a str")
-    assert isinstance(sources(pathlib.Path("a"))[0], str)
-
-
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))
 
 
@@ -240,9 +225,16 @@ def content(source):
         return file.read()
 
 
-def test_urls():
+def test_urls(memory):
     assert all(map(remote.is_url, ["s3://bucket/key", "file:///tmp/text", "simplecache::s3://bucket/key"]))
     assert not any(map(remote.is_url, ["/tmp/text", "-", "a b://c", "://c", ["s3://bucket/key"]]))
+    assert content(memory("text", b"")) == b""
+    for data, message in (
+        (gzip.compress(DATA)[:-20], "the compressed data is truncated"),
+        (gzip.compress(DATA) + b"x", "trailing data after the gzip stream"),
+    ):
+        refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
+    refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
@@ -258,18 +250,6 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
 def test_zstandard(memory):
     compression = pytest.importorskip("backports.zstd")
     assert content(memory("text", compression.compress(DATA))) == DATA
-
-
-def test_an_empty_file(memory):
-    assert content(memory("text", b"")) == b""
-
-
-def test_damaged_files_name_the_url(memory):
-    for data, message in (
-        (gzip.compress(DATA)[:-20], "the compressed data is truncated"),
-        (gzip.compress(DATA) + b"x", "trailing data after the gzip stream"),
-    ):
-        refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
 
 
 def test_missing_files_name_the_url(tmp_path, memory):
@@ -300,10 +280,6 @@ def test_errors_of_the_file_system_name_the_url(monkeypatch, memory, error, mess
             refused(lambda: remote.url_size(url) if name == "info" else content(url), f"memory://text: {message}")
 
 
-def test_unknown_protocols(memory):
-    refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
-
-
 @pytest.mark.parametrize("missing, url, message", [
     (["fsspec"], "s3://b/k", 'needs fsspec: pip install "tiedtools[remote]"'),
     (["s3fs", "aiobotocore"], "s3://b/k", "s3fs"),
@@ -324,14 +300,14 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
     refused(lambda: content(url), f"{url}: ", message)
 
 
-def test_an_output_must_not_overwrite_a_local_url(tmp_path):
-    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
-    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
-
-
-def test_sources():
+def test_sources(tmp_path):
     assert sources("s3://b/a text") == ["s3://b/a text"]
     assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
+    refused(lambda: words_of([1]), "a word is a str")
+    assert isinstance(sources(pathlib.Path("a"))[0], str)
+    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
+    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
 
 
 def test_commands_read_urls(run, memory):

@@ -3,7 +3,6 @@
 import io
 import json
 import lzma
-import random
 import sys
 
 import numpy as np
@@ -57,19 +56,19 @@ def test_characters():
     assert table.dtype == np.int32 and table.shape == (len(WORDS), len("well-known") + 2)
     assert table[0].tolist() == [1, 2, 3] + [0] * 9 and not (table == 2)[1:].any()
     assert made.segment("e\u0301") == ["e", "\u0301"] and made.segment("é") == ["é"]
-
-
-def test_atomic_unk():
     made = Subwords.learn("chars", WORDS, atomic_unk=True)
     assert made.spelled("<unk>") == [BEGIN, "<unk>", STOP] and "<" not in made.units
     assert made.ids("<")[1] == ["<"] and stored(made, WORDS).ids("<unk>") == made.ids("<unk>")
 
 
-def test_units_are_in_order_of_first_occurrence(file):
+def test_given_units(file):
     made = Subwords.learn("morphs", WORDS, segmentation=file())
     assert made.units == ["", "</s>", "the", "<unk>", "un", "lock", "ed", "walk", "ing", "well", "known", "é", "N"]
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]
     assert made.table([]).shape == (0, 0)
+    assert Subwords.learn("morphs", WORDS, segmentation=file(GIVEN + "<unk> < unk >\n")).segment("<unk>")[1] == "unk"
+    refused(lambda: Subwords.learn("chars", WORDS, segmentation=file()), "`segmentation` has no", kind=Contradiction)
+    refused(lambda: Subwords.learn("letters", WORDS), "`kind='letters'` is not one of morphs,", kind=Contradiction)
 
 
 @pytest.mark.parametrize("kind", ["morphs", "syllables"])
@@ -82,10 +81,6 @@ def test_given_segmentations(file, kind):
         assert subwords.segment("locker") == ["lock", "er"]
         assert subwords.ids("locker") == ([5], ["er"])
         assert subwords.ids("unx") == ([4], ["x"]) and subwords.ids("xyz") == ([], ["x", "y", "z"])
-
-
-def test_a_given_unk_is_used(file):
-    assert Subwords.learn("morphs", WORDS, segmentation=file(GIVEN + "<unk> < unk >\n")).segment("<unk>")[1] == "unk"
 
 
 @pytest.mark.parametrize("content, problem", [
@@ -101,11 +96,6 @@ def test_wrong_segmentation_files(file, content, problem):
     with pytest.raises(TiedtoolsError) as error:
         Subwords.learn("morphs", WORDS, segmentation=path)
     assert str(error.value).startswith(path) and problem in str(error.value)
-
-
-def test_segmentation_of_characters(file):
-    refused(lambda: Subwords.learn("chars", WORDS, segmentation=file()), "`segmentation` has no", kind=Contradiction)
-    refused(lambda: Subwords.learn("letters", WORDS), "`kind='letters'` is not one of morphs,", kind=Contradiction)
 
 
 def test_a_file_of_morfessor_as_segmentation(tmp_path):
@@ -176,22 +166,6 @@ def test_damaged_state(file, damage):
     DAMAGES[damage](header, arrays)
     with pytest.raises((*modelfile.WRONG, Contradiction)):
         Subwords.from_state(header, arrays, WORDS)
-
-
-def test_random_bytes(file):
-    """Random bytes as a segmentation file, or a file of morphs, give one line."""
-    rng = random.Random(4)
-    pieces = b"1 |un| + |\n|the|\t|# Morfessor Baseline\n|\x80\x04|\0|\r\n|\xff".split(b"|")
-    refused = 0
-    for number in range(600):
-        path = file(b"".join(rng.choices(pieces, k=rng.randint(0, 9))) + rng.randbytes(rng.choice([0, 0, 3, 40])))
-        for read in lambda path: Subwords.learn("morphs", ["the"], segmentation=path), morphs.read:
-            try:
-                read(path)
-            except TiedtoolsError as error:
-                assert str(error).startswith(path) and str(error).isprintable(), number
-                refused += 1
-    assert 600 < refused < 1200
 
 
 def vocabulary(path):

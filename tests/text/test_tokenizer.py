@@ -102,11 +102,15 @@ def lines_of(text, spec, processes, **options):
     return b"".join(source.pieces()).decode()
 
 
-def test_the_number_of_processes_makes_no_difference(monkeypatch):
+def test_processes(monkeypatch):
     monkeypatch.setattr(raw, "BATCH", 50)
     text = "".join(f"Line {k}. It is ÉTÉ, number {k}!\n\n" for k in range(40))
     once = lines_of(text, "sentences,lower", 1)
     assert once.count("\n") == 120 and once == lines_of(text, "sentences,lower", 3)
+    taken = []
+    source = raw.Raw(Sentences(taken.append(k) or f"Line {k}." for k in range(9)), Tokenization(), processes=1)
+    with open_source(source) as file:
+        assert [next(iter(file.readline, b"")) for _ in range(2)] == [b"Line 0 .\n", b"Line 1 .\n"]
 
 
 def test_a_process_that_is_killed(tmp_path, monkeypatch):
@@ -117,13 +121,6 @@ def test_a_process_that_is_killed(tmp_path, monkeypatch):
     process.process.kill()
     refused(lambda: process("It's"), "has ended")
     process.close()
-
-
-def test_one_process_answers_each_line_at_once():
-    taken = []
-    source = raw.Raw(Sentences(taken.append(k) or f"Line {k}." for k in range(9)), Tokenization(), processes=1)
-    with open_source(source) as file:
-        assert [next(iter(file.readline, b"")) for _ in range(2)] == [b"Line 0 .\n", b"Line 1 .\n"]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

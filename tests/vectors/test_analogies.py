@@ -42,11 +42,17 @@ def test_answers_match_the_definition(monkeypatch, method, block):
     assert_same(first, found[0][:2])
 
 
-def test_restrict_limits_answers_not_questions():
+def test_restricted_and_opposite_vectors():
     vectors = grid()
     (found,) = analogies(Candidates(vectors, 7), [("x0", "y0", "other9")], 1000)
     expected = [(word, score) for word, score in by_definition(vectors, ("x0", "y0", "other9")) if word in "x1y1x2y2x3"]
     assert_same(found, expected)
+    # Cosines that rounding takes below -1 have the shifted value 0.
+    matrix = np.array([[0.1, 0.7, 0.3], [-0.1, -0.7, -0.3], [1, 0, 0], [0, 0, 0]])
+    vectors = Vectors(["a", "minus", "b", "null"], matrix)
+    for words in (("a", "minus", "b"), ("minus", "a", "b"), ("b", "b", "a")):
+        (found,) = analogies(Candidates(vectors), [words], 10, "mul")
+        assert len(found) >= 1 and all(0 <= score < 1e4 for _, score in found)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated")
@@ -83,16 +89,7 @@ def test_solve_returns_the_best_answer_of_each_question(monkeypatch, method, blo
     assert solve(candidates, rows[:0], method).tolist() == []
 
 
-def test_opposite_vectors_are_scored():
-    """Cosines that rounding takes below -1 have the shifted value 0."""
-    matrix = np.array([[0.1, 0.7, 0.3], [-0.1, -0.7, -0.3], [1, 0, 0], [0, 0, 0]])
-    vectors = Vectors(["a", "minus", "b", "null"], matrix)
-    for words in (("a", "minus", "b"), ("minus", "a", "b"), ("b", "b", "a")):
-        (found,) = analogies(Candidates(vectors), [words], 10, "mul")
-        assert len(found) >= 1 and all(0 <= score < 1e4 for _, score in found)
-
-
-def test_lines_are_tab_separated(run, square):
+def test_questions_are_answered_line_by_line(run, square):
     result = run("analogy", square, *"man woman king man king woman".split(), "-k", 1)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = [line.split("\t") for line in result.stdout.splitlines()]
@@ -102,23 +99,17 @@ def test_lines_are_tab_separated(run, square):
     result = run("analogy", square, "man", "woman", "king", "--method", "mul", "-k", 1)
     half = (1 + 2 / np.sqrt(6)) / 2
     assert result.stdout.split()[4] == f"{half**2 / ((1 + 1 / np.sqrt(3)) / 2 + 0.001):.4f}"
-
-
-def test_questions_from_standard_input(run, square):
     expected = run("analogy", square, *"man woman king king man hat".split()).stdout
     result = run("analogy", square, input=b"man woman  king \r\n\nking\tman\that")
     assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
     assert run("analogy", "-", *"man woman king king man hat".split(), input=SQUARE).stdout == expected
-
-
-def test_unanswerable_questions_are_reported_and_the_rest_answered(run, square):
     result = run("analogy", square, "-k", 1, input=b"man woman\nman woman boy\nman woman king\n")
     assert result.exit_code == 1
     assert result.stdout.startswith("man\twoman\tking\tqueen\t") and result.stdout.count("\n") == 1
     assert result.stderr == f"tiedtools: 'man woman': give 3 words\ntiedtools: {square}: no vector for 'boy'\n"
 
 
-def test_json_has_one_object_per_file(run, square, tmp_path):
+def test_several_files(run, square, tmp_path):
     (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
     one, two = map(json.loads, result.stdout.splitlines())
@@ -127,9 +118,6 @@ def test_json_has_one_object_per_file(run, square, tmp_path):
     assert [list(x["analogies"]) for x in (one, two)] == [["man woman king", "queen king man"], ["man woman king"]]
     assert one["analogies"]["man woman king"][0][0] == "queen" and two["analogies"]["man woman king"][0][0] == "duke!"
     assert (one["unknown"], two["unknown"]) == ([], ["queen"])
-
-
-def test_several_files_stand_side_by_side_under_a_header(run, square, tmp_path):
     (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
         header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
@@ -147,13 +135,10 @@ def test_errors_are_one_line(run, square):
         run.fails(status, message, "analogy", *args, input=b"")
 
 
-def test_the_rotation_is_scipys():
+def test_rotations():
     rng = np.random.default_rng(1)
     one, two = rng.standard_normal((2, 30, 5))
     np.testing.assert_allclose(rotation(one, two), orthogonal_procrustes(two, one)[0])
-
-
-def test_rotated_vectors_are_aligned_without_the_absent():
     rng = np.random.default_rng(1)
     one = rng.standard_normal((30, 5))
     two = 3 * one @ np.linalg.qr(rng.standard_normal((5, 5)))[0]
@@ -182,21 +167,15 @@ def test_agrees_with_plain_version(monkeypatch):
         assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)
 
 
-def test_finds_clusters():
+def test_clusters_are_found_in_little_memory():
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat(np.arange(4), 25))
     classes = spherical_kmeans((10 * np.eye(4)[truth] + rng.normal(size=(100, 4))).astype(np.float32), 4)
     assert len(set(zip(truth.tolist(), classes.tolist()))) == 4
-
-
-def test_many_classes_take_little_memory():
+    assert sorted(spherical_kmeans(np.eye(3, dtype=np.float32), 3).tolist()) == [0, 1, 2]
     matrix = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
     tracemalloc.start()
     spherical_kmeans(matrix, 5000, iterations=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
-
-
-def test_one_word_per_class():
-    assert sorted(spherical_kmeans(np.eye(3, dtype=np.float32), 3).tolist()) == [0, 1, 2]

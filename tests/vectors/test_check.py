@@ -95,18 +95,16 @@ def test_finds_nothing_in_valid_files(found, data):
     assert found(data) == {} and found(gzip.compress(data), "some.gz") == {}
 
 
-def test_line_numbers_are_right_across_blocks(found, monkeypatch):
+def test_lines_are_counted_across_blocks_in_any_format(found, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 100)
     lines = [f"w{i} {i + 1} 2 3".encode() for i in range(300)]
     lines[150], lines[251], lines[299] = b"x 1 2", b"w3 0 0 0", b"w4 1 2 3\r"
     expected = {"ragged": [":151"], "duplicate": [":252", ":300"], "zero": [":252"], "crlf": [":300"]}
     assert positions(found(b"\n".join(lines))) == expected
-
-
-def test_a_format_can_be_given(found):
     assert "header" in found(b"a 1 2\n", format="text") and found(b"a 1 2\n", format="glove") == {}
     assert found(b"1 2\n3 4\n", format="glove") == {}
     assert "truncated" in found(b"1 2\na 1 2\n", format="binary")
+    assert "unreadable" in found(gzip.compress(b"2 2\na 1 2\nb 1 2\n")[:-9], "some.gz")
 
 
 def test_matrices_with_separate_word_lists(tmp_path, found):
@@ -146,16 +144,13 @@ def test_words_that_tensorboard_skips(tmp_path):
     assert Check(str(tmp_path / "vectors.tsv")).problems == {}
 
 
-def test_each_problem_is_one_line(run, tmp_path):
+def test_problems_are_lines_limited_and_counted(run, tmp_path):
     (path := tmp_path / "a\n\x1bb").write_bytes(b"2 1\na 1\nb\n")
     lines = run("check", path).stdout.splitlines()
     shown = f"{tmp_path}/a\\n\\x1bb"
     assert lines == [
         f"{shown}:3: expected 1 numbers after 'b', found 0", f"{shown}: text, 2 words of 1 numbers, 1 problem"
     ]  # fmt: skip
-
-
-def test_examples_are_limited_and_counted(run, tmp_path):
     (file := tmp_path / "some.vec").write_bytes(b"5 1\n" + b"a 1\n" * 5)
     result = run("check", file, "-n", 2)
     assert result.exit_code == 1 and result.stderr == ""
@@ -168,9 +163,6 @@ def test_examples_are_limited_and_counted(run, tmp_path):
     checked = json.loads(run("check", file, "-n", 1, "--json").stdout)["files"][0]
     assert (checked["file"], checked["format"], checked["words"], checked["dim"]) == (str(file), "text", 5, 1)
     assert checked["problems"]["duplicate"]["count"] == 4 and len(checked["problems"]["duplicate"]["examples"]) == 1
-
-
-def test_several_files_and_standard_input(run, tmp_path):
     result = run("check", "-", input=b"a 1 2\nb 3 4\n")
     assert result.exit_code == 0 and result.stdout == "-: glove, 2 words of 2 numbers, all well\n"
     (good := tmp_path / "good").write_bytes(b"a 1\n")
@@ -180,10 +172,6 @@ def test_several_files_and_standard_input(run, tmp_path):
     assert lines[0].startswith(f"{tmp_path}/nowhere: cannot be read") and lines[1].endswith("1 problem")
     assert lines[2] == f"{good}: glove, 1 words of 1 numbers, all well"
     assert run("check", "-", "-").exit_code == 2
-
-
-def test_a_truncated_gzip_file_is_reported(found):
-    assert "unreadable" in found(gzip.compress(b"2 2\na 1 2\nb 1 2\n")[:-9], "some.gz")
 
 
 NUMBERS = np.float32([1.5, -2.25]).tobytes()

@@ -99,19 +99,21 @@ def converted(run, source, *options):
     return {word: [float(number) for number in numbers] for word, *numbers in rows}
 
 
-def test_words_and_top_select_vectors(run, source, tmp_path):
+def test_vectors_are_selected(run, source, tmp_path):
     (words := tmp_path / "words").write_text("the\r\nnone\n\ncat\nthe\n")
     assert list(converted(run, source, "--words", words).items()) == [("the", [-2, 2]), ("cat", [1, 0])]
     told = run("convert", source, "-", "--words", words).stderr
     assert f"1 of the 3 words of {words} have no vector in {source}\n" in told
     assert list(converted(run, source, "--top", 2)) == ["The", "cat"]
     assert list(converted(run, source, "--words", words, "--top", 1)) == ["the"]
-
-
-def test_lower_case(run, source):
     assert converted(run, source, "--lower", "first") == {"the": [3, 4], "cat": [1, 0], "é": [0, 0]}
     mean = converted(run, source, "--lower", "mean", "--top", 2)
     assert mean == {"the": [0.5, 3], "cat": [2.333333, 0.833333]}
+    unit = converted(run, source, "--normalize")
+    assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
+    vectors = make()
+    edit.normalized(vectors)
+    np.testing.assert_array_equal(vectors.matrix, make().matrix)  # the input is unchanged
 
 
 SPACED = b". . . 1 2\nat name@domain.com 3 4\nnew\tyork 5 6\n_._._ 7 8\n"
@@ -133,14 +135,6 @@ def test_words_with_spaces(run, tmp_path):
     told = run("convert", source, tmp_path / "b.txt", "--spaces", "skip", "--top", 2).stderr
     assert told == "3 words with spaces skipped\n1 word of 2 numbers\n"
     assert (tmp_path / "b.txt").read_text() == "1 2\n_._._ 7.000000 8.000000\n"
-
-
-def test_normalized(run, source):
-    unit = converted(run, source, "--normalize")
-    assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
-    vectors = make()
-    edit.normalized(vectors)
-    np.testing.assert_array_equal(vectors.matrix, make().matrix)  # the input is unchanged
 
 
 @pytest.mark.filterwarnings("error")

@@ -83,16 +83,6 @@ def test_n_grams_that_were_pruned_have_no_row(tmp_path, kept):
         assert vectors.compose(UNSEEN).words == known != UNSEEN
 
 
-def test_single_rows_lists_and_blocks_give_the_same_vectors(monkeypatch, path):
-    whole = np.asarray(Vectors.read(path).matrix)
-    for owner, name, value in (module, "FEW", 0), (norms, "BLOCK", 6), (module, "ROOM", 8):
-        monkeypatch.setattr(owner, name, value)
-        vectors = Vectors.read(path)
-        assert (
-            np.asarray(vectors.matrix).tobytes() == vectors.matrix[np.arange(len(WORDS))].tobytes() == whole.tobytes()
-        )
-
-
 @pytest.mark.parametrize("name", ["sg.bin", "whole.bin", "sup.bin", "all.ftz", "pruned.ftz"])
 def test_vectors_equal_those_of_fasttext(theirs, name):
     import fasttext
@@ -160,13 +150,20 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
         assert run("similar", path, words, "--query", "wherever the", *options).exit_code == 0, options
 
 
-def test_nearest_neighbors_are_those_of_the_whole_matrix(monkeypatch, path):
+def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):
     monkeypatch.setattr(norms, "BLOCK", 6)
     lazy = Vectors.read(path)
     whole = Vectors(list(lazy.words), np.asarray(lazy.matrix))
     for word in WORDS:
         for (one, a), (two, b) in zip(lazy.most_similar(word, topn=4), whole.most_similar(word, topn=4), strict=True):
             assert one == two and a == pytest.approx(b, abs=1e-6)
+    whole = np.asarray(Vectors.read(path).matrix)
+    for owner, name, value in (module, "FEW", 0), (norms, "BLOCK", 6), (module, "ROOM", 8):
+        monkeypatch.setattr(owner, name, value)
+        vectors = Vectors.read(path)
+        assert (
+            np.asarray(vectors.matrix).tobytes() == vectors.matrix[np.arange(len(WORDS))].tobytes() == whole.tobytes()
+        )
 
 
 def damaged():
@@ -299,26 +296,20 @@ def test_quantized_models_compose(saved, tmp_path):
         np.testing.assert_allclose(ours.compose([word])[word], theirs.get_word_vector(word), atol=1e-6)
 
 
-def test_only_fasttext_is_quantized(tmp_path):
+def test_only_fasttext_is_quantized_with_matching_rows(tmp_path):
     vectors = Vectors(["a"], [[1, 2]])
     for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
         refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
-
-
-def test_the_number_of_rows_must_fit():
     with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
         write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
 
 
-def test_nearest_is_the_nearest_of_the_definition():
+def test_k_means():
     rows, centroids = random(999, 3), random(256, 3, 1)
     codes, distances = np.empty(999, np.uint8), np.empty(256, np.float32)
     kernels.nearest(codes, distances, distances.view(np.int32), rows, np.ascontiguousarray(centroids.T))
     exact = np.square(rows[:, None] - centroids).sum(2)
     assert (exact[np.arange(999), codes] <= exact.min(1) * (1 + 2**-14) + 1e-12).all()
-
-
-def test_k_means_lowers_the_error():
     rows = random(2000, 3)
     errors = []
     for iterations in 0, 1, 15:

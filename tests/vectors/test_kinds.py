@@ -122,11 +122,21 @@ def test_samples_are_recognized(here, kind):
     assert check.format == kind.strip() and check.problems == {} and check.use
 
 
-def test_morphs_are_recognized(here):
+def test_formats_and_texts_are_named(here, run):
     with open("f", "wb") as file:
         morphs.write(file, [(1, ["un", "lock"]), (2, ["a"])])
     check = Check("f")
     assert (check.format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
+    (here / "f").write_text("</s> 3\nthe 2\n")
+    assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 numbers, all well\n"
+    assert json.loads(run("check", "f", "--json").stdout)["files"][0] == {
+        "file": "f", "format": "vocabulary", "words": 2, "dim": None, "problems": {}
+    }  # fmt: skip
+    result = run("check", "text")
+    assert result.exit_code == 1 and result.stdout.splitlines() == [
+        "text:1: is neither a word2vec header 'V E' nor a word and numbers; is it a text, for `tiedtools vocab`?",
+        "text: no format, 0 words of 0 numbers, 1 problem",
+    ]
 
 
 @pytest.mark.parametrize("text, position, problem", [
@@ -170,22 +180,6 @@ def test_lists_of_words_name_their_matrix(run, here):
         told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
         result = run("check", words)
         assert (result.exit_code, result.stdout) == (0, told)
-
-
-def test_a_format_that_is_given_is_checked(run, here):
-    (here / "f").write_text("</s> 3\nthe 2\n")
-    assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 numbers, all well\n"
-    assert json.loads(run("check", "f", "--json").stdout)["files"][0] == {
-        "file": "f", "format": "vocabulary", "words": 2, "dim": None, "problems": {}
-    }  # fmt: skip
-
-
-def test_texts_are_named_in_the_problem(run, here):
-    result = run("check", "text")
-    assert result.exit_code == 1 and result.stdout.splitlines() == [
-        "text:1: is neither a word2vec header 'V E' nor a word and numbers; is it a text, for `tiedtools vocab`?",
-        "text: no format, 0 words of 0 numbers, 1 problem",
-    ]
 
 
 FASTTEXT = struct.pack("<2i12id3i2q", 793712314, 12, 2, 5, 5, 1, 5, 1, 2, 2, 10, 3, 6, 100, 1e-4, 1, 1, 0, 3, -1)

@@ -45,16 +45,16 @@ def test_round_trips(tmp_path, monkeypatch, name, files, block, E):
     assert_same(Vectors.read(tmp_path / name), vectors)
 
 
-def test_missing_extensions_are_added(tmp_path):
+def test_files_of_tensorboards_projector(tmp_path):
     make().write(tmp_path / "some", "tsv")
     make().write(tmp_path / "some", "safetensors")
     assert sorted(os.listdir(tmp_path)) == ["some.metadata.tsv", "some.safetensors", "some.tsv", "some.words"]
-
-
-def test_projector_files_have_the_format_of_tensorboard(tmp_path):
     Vectors(["a", "b"], [[0.5, -1], [2, 1e10]]).write(tmp_path / "vectors.tsv")
     assert (tmp_path / "vectors.tsv").read_text() == "0.500000\t-1.000000\n2.000000\t10000000000.000000\n"
     assert (tmp_path / "metadata.tsv").read_text() == "a\nb\n"
+    (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4e0\n")
+    (tmp_path / "metadata.tsv").write_text("word\tcount\na\t5\nb c\t3\n")
+    assert_same(Vectors.read(tmp_path / "vectors.tsv"), Vectors(["a", "b c"], [[1, 2], [3, 4]]))
 
 
 def test_words_that_tensorboard_would_skip_are_written_by_code_point(tmp_path, messages):
@@ -68,12 +68,6 @@ def test_words_that_tensorboard_would_skip_are_written_by_code_point(tmp_path, m
     assert messages().startswith(f"{tmp_path}/some.metadata.tsv: 14 blank words written by code point, such as U+00A0")
     make().write(tmp_path / "some.npy")
     assert messages() == ""
-
-
-def test_metadata_with_column_titles(tmp_path):
-    (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4e0\n")
-    (tmp_path / "metadata.tsv").write_text("word\tcount\na\t5\nb c\t3\n")
-    assert_same(Vectors.read(tmp_path / "vectors.tsv"), Vectors(["a", "b c"], [[1, 2], [3, 4]]))
 
 
 def test_safetensors_are_compatible_with_the_library(tmp_path):
@@ -139,16 +133,13 @@ def test_rejects_invalid_tsv(tmp_path, rows, words, part):
     refused(lambda: Vectors.read(tmp_path / "vectors.tsv"), part)
 
 
-def test_the_words_of_another_matrix_are_not_overwritten(tmp_path):
+def test_word_lists_of_other_matrices_are_kept(tmp_path):
     make().write(tmp_path / "some.npy")
     make().write(tmp_path / "some.safetensors")
     refused(lambda: make(["other"]).write(tmp_path / "some.safetensors"), "some.words: exists and has different words")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
-
-
-def test_vocabulary_files_keep_their_precedence(tmp_path):
-    """A new .words file would take precedence over the .vocab file."""
+    # A new .words file would take precedence over the .vocab file.
     make().write(tmp_path / "some.npy")
     (tmp_path / "some.words").unlink()
     (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))

@@ -13,8 +13,6 @@ from tiedtools.vectors import streams
 from tiedtools.vectors.runs import Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
 
-WORDS = ["a\u00a0b", "\u2028", "x\u3000", "\u0085y", "\ufeff", "é", "3"]
-
 
 def make(words, E=5, seed=0):
     matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
@@ -90,17 +88,6 @@ def test_refuses_to_write_nonfinite_values(value, format, tmp_path, monkeypatch)
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
 def test_refuses_to_write_empty_matrices(shape):
     refused(lambda: Vectors(["a", "b"][: shape[0]], np.zeros(shape)).write_stream(io.BytesIO(), "text"), "no vectors")
-
-
-@pytest.mark.parametrize("name", ["some.npy", "some"])
-def test_npy_round_trips_and_is_memory_mapped(tmp_path, name):
-    vectors = make(WORDS)
-    vectors.write(tmp_path / name, "npy")
-    assert sorted(os.listdir(tmp_path)) == ["some.npy", "some.words"]
-    again = Vectors.read(tmp_path / "some.npy")
-    assert again.words == WORDS
-    np.testing.assert_array_equal(again.matrix, vectors.matrix)
-    assert isinstance(again.matrix.base, np.memmap)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f8", ">f4"])

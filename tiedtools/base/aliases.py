@@ -27,6 +27,7 @@ UNAVAILABLE = {  # setting of gensim -> what to do
 METHODS = {  # method of gensim's models -> what to do
     "build_vocab": "`fit(text)`, which counts words first; `read_vocab` of `fit` reads a vocabulary",
     "get_latest_training_loss": '`history[-1]["loss"]`',
+    **{name: f"`wv.{name}`" for name in ("most_similar", "similarity", "doesnt_match", "save_word2vec_format")},
     "predict_output_word": '`word_vectors("out")`, the output vectors',
     "train": '`fit(text)`; `fit(text, init_from="model.npz", grow=True)` continues from a model that `save` wrote',
 }
@@ -42,7 +43,7 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "--max-vocab": "max-final-vocab max-vocab-size vocab-size", "--read-vocab": "vocab vocabulary vocab-file",
     "--threads": "workers thread jobs j", "--batch": "batch-size", "--train": "input corpus corpus-file i",
     "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights",
-    "--top": "topn n k number", "--restrict": "restrict-vocab limit",
+    "--top": "topn n k number", "--lines": "n number", "--restrict": "restrict-vocab limit",
 }  # fmt: skip
 
 COMMANDS = {  # command -> names that suggest it, likewise

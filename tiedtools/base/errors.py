@@ -59,7 +59,7 @@ class Diverged(TiedtoolsError):
 
 REMEDIES = {
     errno.ENOENT: "check the name",
-    errno.EISDIR: "name a file",
+    errno.EISDIR: "name files, such as FOLDER/*",
     errno.ENOTDIR: "check the name",
     errno.EACCES: "check its permissions",
     errno.ENOSPC: "free some space, or write elsewhere",

@@ -167,12 +167,15 @@ def compare(
     A or B may be `-` for standard input, or a matrix of a model file, MODEL:in or MODEL:out.
 
     \b
-    cosines_rho          Spearman's rho of the cosines of all pairs of --words words (Press and Wolf 2017, Table 4)
-    subspace_distance    distance between the column spaces (Inan et al. 2017, appendix B): 0 if they are equal or one
-                         contains the other, 1 if they are orthogonal
-    subspace_random      expected distance between random spaces of the same ranks
-    neighbors_shared     proportion of a word's N nearest neighbors found in both, mean over at most 1000 words
-    neighbors_jaccard    Jaccard index of these sets of neighbors, mean over the same words
+    cosines_rho        Spearman's rho of the cosines of all pairs of --words words
+    subspace_distance  distance between the column spaces: 0 if one contains the
+                       other, 1 if they are orthogonal
+    subspace_random    expected distance between random spaces of the same ranks
+    neighbors_shared   proportion of a word's N nearest neighbors found in both
+    neighbors_jaccard  Jaccard index of these sets of neighbors
+
+    cosines_rho is that of Press and Wolf (2017, table 4), subspace_distance that of Inan et al. (2017, appendix B).
+    Measures of neighbors are means over at most 1000 words.
 
     low and high bound the 95% confidence interval of the value on all shared words; they are `-` if all words were
     used. The interval of rho is from the infinitesimal jackknife (pairs share words), that of the neighbor measures

@@ -40,9 +40,10 @@ def completion(shell: str) -> Answer:
     """Print a script that lets SHELL complete commands, options, option values, and file names.
 
     \b
-    bash (4.4 or later), in ~/.bashrc:        eval "$(tiedtools completion bash)"
-    zsh, in ~/.zshrc after compinit:          eval "$(tiedtools completion zsh)"
-    fish, once:  tiedtools completion fish >~/.config/fish/completions/tiedtools.fish
+    bash (4.4 or later), in ~/.bashrc:  eval "$(tiedtools completion bash)"
+    zsh, in ~/.zshrc after compinit:    eval "$(tiedtools completion zsh)"
+    fish, once:  cd ~/.config/fish/completions
+                 tiedtools completion fish >tiedtools.fish
     """
     group = click.get_current_context().find_root().command
     return Answer(shell_completion.get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")  # type: ignore[misc]

@@ -180,21 +180,21 @@ def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: 
     return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 
 
-@command("cosine", "Print the cosine of two words, or of a word and an axis, with its interval.", reads="files")
-@click.argument("files", metavar="RUNS")
+@command("cosine", "Print the cosine of two words, or of a word and an axis.", reads="files")
+@click.argument("files", metavar="VECTORS")
 @click.argument("terms", nargs=-1, required=True, metavar="A B [A B]...")
-@option("with", "other", metavar="RUNS", help="Second file of runs; the difference of its cosines is printed, too.")
+@option("with", "other", metavar="VECTORS", help="Second file; the difference of its cosines is printed, too.")
 @json_option("Print one JSON object instead of a table.")
 def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
-    """Print the mean cosine of A and B over the runs of RUNS, and its 95% interval.
+    """Print the cosine of A and B; of a file of runs, the mean over its runs and its 95% interval.
 
     A and B are words, or sums of words in quotes, such as "man - woman", an axis: the sum of the unit-length vectors
     of its words. The place of a word on an axis is its cosine with it.
 
-    RUNS is written by `tiedtools w2v --runs`. The mean is over the runs on the whole text, if there are such runs, else
-    over all; the interval is computed from z = artanh(cosine): mean +- t s, with the standard deviation s of the runs
-    that have all words, or, from 40 runs on, the 2.5 and 97.5 percentiles, moved to this mean. The interval of a
-    difference is Welch's.
+    A file of runs is written by `tiedtools w2v --runs`. The mean is over the runs on the whole text, if there are
+    such runs, else over all; the interval is computed from z = artanh(cosine): mean +- t s, with the standard deviation
+    s of the runs that have all words, or, from 40 runs on, the 2.5 and 97.5 percentiles, moved to this mean. The
+    interval of a difference is Welch's.
     """
     from tiedtools.api.runs import Runs
     from tiedtools.base.errors import TiedtoolsError, UnknownWord
@@ -204,7 +204,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
         raise click.UsageError(f"give pairs of words, not {len(terms)} words")
     pairs, rows, values = [*zip(terms[::2], terms[1::2])], [], []
     for path in filter(None, [files, other]):
-        runs = Runs.load(path)
+        runs = Runs.of(runs_of(path))
         try:
             of_file = [runs.cosines(a, b) for a, b in pairs]
         except UnknownWord as error:

@@ -39,14 +39,14 @@ def convert(
     """Convert word vectors from IN to OUT; `-` is standard input and output.
 
     \b
-    text         word2vec's text format: NAME.txt, .vec, .w2v, or without an extension
+    text         word2vec's text format: NAME.txt, .vec, .w2v, or no extension
     binary       word2vec's binary format: NAME.bin
     glove        text format without a header: NAME.glove
     npy          NumPy matrix NAME.npy, and NAME.words with one word per line
     safetensors  NAME.safetensors and NAME.words
-    fasttext     model of fastText, with its n-grams if IN is one and is only quantized; NAME.ftz with --quantize
-    tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv, or vectors.tsv and metadata.tsv
-    model2vec    folder DIR/ for model2vec and sentence-transformers (StaticEmbedding)
+    fasttext     model of fastText: NAME.bin; NAME.ftz with --quantize
+    tsv          for TensorBoard's projector: NAME.tsv and NAME.metadata.tsv
+    model2vec    folder DIR/ for model2vec and sentence-transformers
 
     Text, binary, and glove files are compressed if the name ends in .gz, .bz2, .xz, or .zst. IN may also be a model
     file: MODEL or MODEL:in for its input vectors, MODEL:out for its output vectors, MODEL:sum for their sum. Options

@@ -211,6 +211,7 @@ def corrupt(path: str, error: BaseException, expected: str = "model") -> Tiedtoo
     if isinstance(error, TiedtoolsError):  # names settings of the file, not command-line options
         reason = re.sub(r"(?<![\w-])--?(?=[a-z])", "", reason)
     name, writer = FILE_KINDS[expected]
+    reason = reason.replace("File is not a zip file", "no .npz archive")
     return TiedtoolsError(f"{path}: not {name}, or corrupt ({reason}); give an undamaged file written by {writer}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import event
 
 from tiedtools.base.messages import log
-from tiedtools.runs.progress import SHORT, Listener
+from tiedtools.runs.progress import SHORT, Listener, Progress
 
 
 class Count(event.Listener):
@@ -36,5 +36,5 @@ def compiling(progress: Listener, expected: int) -> Iterator[None]:
             if count.number:
                 progress.compiling(None, expected)
     seconds = time.monotonic() - began
-    if count.number and seconds > SHORT:
+    if count.number and seconds > SHORT and type(progress) is not Progress:  # silent in `warm_up`, within another block
         log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")

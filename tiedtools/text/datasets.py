@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import difflib
 import hashlib
 import os
 import shutil
@@ -83,7 +84,9 @@ def expand(names: Iterable[str]) -> list[str]:
         if name not in DATASETS:
             single = [name for name in DATASETS if name.partition("-")[0] not in groups()]
             known = ", ".join([*single, *(f"{group} (all of it)" for group in groups())])
-            raise TiedtoolsError(f"no data set named {name!r}; choose one of {known}: see `tiedtools data list`")
+            close = difflib.get_close_matches(name, [*DATASETS, *groups()], 1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"choose one of {known}: see `tiedtools data list`"
+            raise TiedtoolsError(f"no data set named {name!r}; {remedy}")
     return list(expanded)
 
 

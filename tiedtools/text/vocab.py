@@ -119,5 +119,5 @@ def log_dropped(name: str, counts: np.ndarray, min_count: int, max_vocab: int | 
 
 def no_words(paths: Any, tokens: int) -> TiedtoolsError:
     """Return the TiedtoolsError for a text of so many tokens without a word of the vocabulary."""
-    what = f"no word of the vocabulary in {tokens:,} tokens"
-    return TiedtoolsError(f"{shown(*paths)}: {what}; lower `min_count` or use another vocabulary")
+    what = f"no word of the vocabulary in {tokens:,} tokens: all are rarer than `min_count`, or not in `read_vocab`"
+    return TiedtoolsError(f"{shown(*paths)}: {what}; lower `min_count`, give more text, or use another vocabulary")

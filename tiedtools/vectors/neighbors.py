@@ -5,6 +5,8 @@ Shapes: V words, C candidates, E dimensions, Q questions.
 
 import collections
 import copy
+import difflib
+import itertools
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -232,12 +234,18 @@ def summands(question: Any, index: Mapping[Any, int]) -> list[tuple[Any, int]]:
 
 
 def spellings(unknown: Collection[str], words: Iterable[str]) -> dict[str, str]:
-    """Return {unknown word: the first of `words` that differs from it only in case}; words without one are absent."""
+    """Return {unknown word: the first of `words` that differs from it only in case, or else one spelled similarly}.
+
+    Of at most ten unknown words, similar ones are looked for among the first 20,000. Words without any are absent.
+    """
     first: dict[str, Any] = dict.fromkeys(map(folded, unknown))
     for word in words if unknown else ():
         if (key := folded(word)) in first and first[key] is None:
             first[key] = word
-    return {word: first[folded(word)] for word in unknown if first[folded(word)]}
+    frequent = list(itertools.islice(words, 20_000 if len(unknown) <= 10 else 0))
+    similar = lambda word: difflib.get_close_matches(folded(word), frequent, 1, 0.84)
+    found = {word: [first[folded(word)]] if first[folded(word)] else similar(word) for word in unknown}
+    return {word: near[0] for word, near in found.items() if near}
 
 
 def folded(word: str) -> str:

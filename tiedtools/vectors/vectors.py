@@ -142,7 +142,7 @@ class Vectors(GensimNames):
         try:
             return self.index[word]
         except KeyError:
-            raise UnknownWord(f"no vector for {word!r}; check its spelling with `in`") from None
+            raise UnknownWord(f"no vector for {word!r}; `word in vectors` checks") from None
 
     def joined(self, others: "Vectors") -> "Vectors":
         """Return these vectors followed by the vectors of `others`."""

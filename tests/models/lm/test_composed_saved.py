@@ -8,11 +8,8 @@ import pytest
 from common import refused, rewrite, save
 from fitcase import Stopping, fit
 from lmcase import window
-from subwordcase import LAYERS, WORDS, V, composed, lettered, model
+from subwordcase import WORDS, V, composed, lettered, model
 
-import tiedtools as tt
-from tiedtools.base import interrupts
-from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.composing import of_words
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
@@ -23,29 +20,10 @@ from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
 
-every_kind = pytest.mark.parametrize("kind", LAYERS)
-
 
 def scores(m):
     ids = np.arange(len(m.vocab), dtype=np.int32)[:, None]
     return m.score(ids, ids[::-1].copy(), m.start(1))[0]
-
-
-@pytest.mark.parametrize(
-    "reuse, dtype", [("plain", "float32"), ("none", "float64"), ("all", "float32"), ("emb,hw1", "float64")]
-)
-def test_loading_restores_the_saved_model(reuse, dtype, tmp_path):
-    m, path = lettered(reuse, dtype=dtype), str(tmp_path / "model.npz")
-    save(m, path)
-    for loaded in LstmLM.load(path, 1), pickle.loads(pickle.dumps(m)):
-        assert loaded.config == m.config and loaded.vocab.words == WORDS
-        assert loaded.vocab.subwords.units == m.vocab.subwords.units
-        assert loaded.params.values.tobytes() == m.params.values.tobytes()
-        np.testing.assert_array_equal(scores(loaded), scores(m))
-    assert type(load_language_model(path)) is LstmLM
-    for which in "in", "out":
-        expected = m.vectors(which).matrix
-        np.testing.assert_array_equal(Vectors.read(f"{path}:{which}").matrix, expected.astype(np.float32))
 
 
 DAMAGES = {
@@ -119,16 +97,6 @@ def trained(kind, sampled, report=None, **options):
     return m.params.values.tobytes(), [epoch["valid_ppl"] for epoch in history]
 
 
-@pytest.mark.parametrize("sampled", [0, 20])
-@every_kind
-def test_a_resumed_run_is_bitwise_identical(kind, sampled, tmp_path, no_signals):
-    path = str(tmp_path / "checkpoint")
-    with pytest.raises(KeyboardInterrupt):
-        trained(kind, sampled, Stopping(20), checkpoint=path)
-    interrupts.received.clear()
-    assert trained(kind, sampled, checkpoint=path, resume=True) == trained(kind, sampled)
-
-
 def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
     path = str(tmp_path / "checkpoint")
     with pytest.raises(KeyboardInterrupt):
@@ -198,14 +166,6 @@ def test_a_model_file_without_a_setting_has_its_default(tmp_path):
     loaded = LstmLM.load(path, 1)
     assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
     np.testing.assert_array_equal(scores(loaded), scores(before))
-
-
-def test_python_takes_the_same_settings():
-    sentences = [line.split() for line in LINES.splitlines()]
-    settings = dict(subwords="chars", subword_dim=3, filters="4,3", hidden=6, epochs=2, lr=2.0, batch=4, steps=5)
-    model = tt.LanguageModel("lstm", **settings, reuse="emb,cnn").fit(sentences)
-    assert 1 < model.perplexity(sentences) < 12 and model.next_words("the", 1)[0][1] > 0.05
-    refused(lambda: tt.LanguageModel("lstm", **settings, reuse="proj"), "`reuse=proj` names `proj`")
 
 
 CONTRADICTIONS = """

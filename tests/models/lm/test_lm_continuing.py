@@ -251,21 +251,3 @@ def test_errors_name_the_corrupt_file(change, path):
     rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
         LstmLM.load(path)
-
-
-@pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
-def test_errors_name_the_truncated_file(keep, path):
-    save(model(), path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(keep * len(content))])
-    refused(lambda: LstmLM.load(path), f"{path}: ", "corrupt")
-
-
-def test_vectors():
-    for m in model(), model(tying="tied"):
-        E, W = m.params["emb_in"], m.params["emb_out"]
-        expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
-        for which, matrix in expected.items():
-            vectors = m.vectors(which)
-            assert vectors.words == VOCAB.words
-            np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))

@@ -9,7 +9,6 @@ from rnnlmcase import CONFIGS, DOC, V, every_config, inputs, model, referred, sc
 from tiedtools.evaluation import rnnlmtest
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import Rnnlm
-from tiedtools.training.scoring import evaluate
 
 
 def states(options, batch=3):
@@ -67,15 +66,6 @@ def test_scores_match_reference(options):
     d = m.score(*inputs(ids[:-1]), m.start(1))[1][1]
     np.testing.assert_allclose(d[0, 0], docs[-1], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(score(model(dtype="float32", **options), ids), expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "M, words, classes, doc_dim", [(5, 23, 4, 0), (5, 23, 4, 17), (17, 57, 7, 3), (30, 57, 100, 17), (30, 23, 1, 0)]
-)
-def test_scores_for_various_sizes(M, words, classes, doc_dim):
-    m, ids = model(hidden=M, V=words, classes=classes, doc_dim=doc_dim, sentences=True), text(150, words)
-    expected, _ = referred(m)(ids)
-    np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
 
 
 @every_config
@@ -138,11 +128,6 @@ def test_later_calls_do_not_overwrite_results_and_states(options):
             np.testing.assert_array_equal(now, then)
 
 
-def test_evaluation_of_a_whole_text():
-    m, ids = model(**DOC), text(300, oov=0)
-    np.testing.assert_allclose(evaluate(m, ids), score(m, ids), rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", [name for name in CONFIGS if "independent" in CONFIGS[name] or "sentences" in name])
 def test_nothing_leaks_between_sentences(name):
     """This requires `learn_start`: otherwise the first sentence of a text has a different start state."""
@@ -153,13 +138,6 @@ def test_nothing_leaks_between_sentences(name):
     for order in np.random.default_rng(1).permutation([range(5)] * 4, axis=1):
         together = score(m, np.concatenate([lines[k] for k in order]))
         np.testing.assert_allclose(together, np.concatenate([alone[k] for k in order]), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["one step", "document, without end", "direct"])
-def test_context_carries_across_lines_of_continuous_text(name):
-    m = model(**CONFIGS[name])
-    after = [score(m, np.array([word, 0, 8, 9]))[2:] for word in (3, 4)]
-    assert np.abs(after[0] - after[1]).max() > 1e-3
 
 
 # The document vector
@@ -208,23 +186,6 @@ def test_prediction_and_scoring_update_the_document_vector_alike(name):
         if word >= 0:
             assert predicted[0, word] == pytest.approx(expected[t], rel=1e-9)
             assert at_once[0, word] == pytest.approx(expected[t], rel=1e-9), f"{t + 1} words at once"
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["bptt 4, block 3", "sentences, start"])
-def test_doc_dim_0_is_the_plain_rnn(name, dtype):
-    """Without a document vector, its options have no effect; a vector of zeros changes results only by rounding."""
-    options, ids = dict(CONFIGS[name], dtype=dtype), text(200)
-    plain, ignoring = model(**options), model(**options, doc_dim=0, doc_lr=0.7, start_doc="first")
-    zeros = model(**options, doc_dim=3)
-    for key, array in zeros.params.owners():
-        array[:] = 0
-        if key in values(plain):
-            array[..., : plain.params[key].shape[-1]] = plain.params[key]
-    logs = [run.learn(ids, 0.1) for run in (plain, ignoring, zeros)]
-    assert logs[0].tobytes() == logs[1].tobytes() and plain.params.values.tobytes() == ignoring.params.values.tobytes()
-    np.testing.assert_allclose(logs[2], logs[0], rtol=1e-4 if dtype == "float32" else 1e-10)
-    assert not zeros.params["class_doc"].any() and not zeros.params["start_doc"].any()
 
 
 PLAIN = dict(sentences=True, learn_start=True, defer=True, cutoff=0.0)
@@ -283,19 +244,6 @@ def test_gradients_match_finite_differences(options):
             expected = difference(m, ids, name, way, docs)
             assert (ours[name] * way).sum() == pytest.approx(expected, rel=1e-6, abs=1e-7), name
         assert np.abs(ours[name]).max() > 1e-3, name
-
-
-def test_single_elements_match_finite_differences():
-    """Checks all elements of start vectors and one column of each matrix."""
-    m = model(**dict(DOCUMENT, doc_lr=0.0))
-    ids = sentence(m)
-    ours = gradient(m, ids)
-    for name, array in m.params.owners():
-        flat = np.arange(array.size).reshape(array.shape)
-        for k in flat.ravel() if array.ndim == 1 else flat[:, 2]:
-            way = np.zeros(array.shape)
-            way.flat[k] = 1
-            assert ours[name].flat[k] == pytest.approx(difference(m, ids, name, way), rel=1e-6, abs=1e-7), (name, k)
 
 
 def test_start_doc_gradient_is_the_sum_mean_or_first_term():

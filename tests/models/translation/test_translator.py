@@ -13,7 +13,7 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.files.modelfile import load_model
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.translation.config import TranslationConfig
-from tiedtools.models.translation.model import Translator, prepare
+from tiedtools.models.translation.model import Translator
 from tiedtools.network.threads import idle
 from tiedtools.text.vocab import Vocab
 
@@ -140,39 +140,6 @@ def test_padding_does_not_matter():
     assert loss == nats
     for name, array in again.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
-
-
-def test_order_of_sentences_does_not_matter():
-    m, order = model(threads=2, hidden=17), np.array([3, 0, 4, 2, 1])
-    expected, nats = gradient(m)
-    found, loss = gradient(m, order=order)
-    assert loss == pytest.approx(nats, rel=1e-14)
-    close(found, expected, 1e-13)
-    given, other = batch(m), batch(m, order=order)
-    np.testing.assert_allclose(
-        m.score(given.ids, given.targets)[:, order], m.score(other.ids, other.targets), rtol=1e-13
-    )
-
-
-def test_sentences_do_not_depend_on_their_batch():
-    m = model(threads=2, hidden=17)
-    given = batch(m)
-    together = m.score(given.ids, given.targets)
-    for k, (_, T) in enumerate(LENGTHS):
-        alone = m.score(given.ids[:, k : k + 1], given.targets[:T, k : k + 1])
-        np.testing.assert_allclose(alone[:, 0], together[:T, k], rtol=1e-13)
-
-
-def test_gradients_accumulate_only_within_a_step():
-    m = model("decoder", threads=2)
-    once, _ = gradient(m)
-    given = batch(m)
-    source, step = prepare(given.ids, given.targets, training=True)
-    m.network.train(source, step)
-    for name in m.params.layout:
-        np.testing.assert_allclose(
-            m.params.cut(m.params.grads, name), 2 * once[name], rtol=1e-12, atol=1e-15, err_msg=name
-        )
 
 
 Counted = idle(Translator)

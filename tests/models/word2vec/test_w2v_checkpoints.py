@@ -220,21 +220,6 @@ def test_a_checkpoint_without_a_setting_has_its_default(tmp_path, name):
     refused(lambda: begun(path, resume=True, **same, **option), f"c: was created with `{name}=")
 
 
-OF_L = {
-    "signs": dict(tying="signs", negated=0.5, shift=-1.0), "fewer": dict(tying="signs", negated=0.2, shift=-1.0),
-    "unshifted": dict(tying="signs", negated=0.5, shift=0.0), "none": dict(tying="signs", negated=0.0, shift=0.0),
-    "linear": dict(tying="linear", shift=0.0), "tied": dict(tying="tied", shift=0.0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name, other", [*itertools.pairwise([*OF_L, "fewer", "linear", "signs", "unshifted"])])
-def test_checkpoints_of_another_l_or_shift_are_rejected(tmp_path, name, other):
-    same = dict(lr=0.01, cbow_grad="exact", fit_pmi=False, precision="float32", epochs=1)
-    done(begun(str(tmp_path / "c"), **same, **OF_L[name]))
-    with pytest.raises(TiedtoolsError, match="c: was created with `(tying|negated|shift)="):
-        begun(str(tmp_path / "c"), resume=True, **same, **OF_L[other])
-
-
 @pytest.mark.parametrize("damage", [
     lambda progress, arrays: progress.update(next=-1), lambda progress, arrays: progress.update(next=10**6),
     lambda progress, arrays: progress.update(elapsed="1"), lambda progress, arrays: progress.update(cuts=[]),
@@ -266,34 +251,3 @@ def test_hogwild_runs_may_resume_with_more_threads(tmp_path):
 
 
 # The command
-
-
-@pytest.fixture
-def w2v(run, tmp_path):
-    (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on the log\n" * 500)
-    args = ["w2v", "-threads", 1, "-size", 6, "--log-json", tmp_path / "log", tmp_path / "text"]
-    return lambda *more, **options: run(*args, *more, **options)
-
-
-def test_checkpoint_and_resume(w2v, tmp_path):
-    expected, checkpoint = w2v().stdout_bytes, ["--checkpoint", tmp_path / "c"]
-    log = (tmp_path / "log").read_text()
-    assert w2v(*checkpoint, "--resume").stdout_bytes == expected
-    refused = w2v(*checkpoint)
-    assert refused.exit_code == 1 and "c: already exists; add --resume to continue from it" in refused.stderr
-    other = w2v(*checkpoint, "--resume", "-alpha", 0.1)
-    assert other.exit_code == 1 and "c: was created with --lr 0.05; this run has 0.1" in other.stderr
-    kept = (tmp_path / "log").read_text().splitlines()
-    assert len(kept) == len(log.splitlines()) == 6
-    result = w2v(*checkpoint, "--resume")
-    assert result.stdout_bytes == expected and "resumed: 35 of 35 pieces of text done" in result.stderr
-    assert (tmp_path / "log").read_text().splitlines()[:-1] == kept[:-1]
-
-
-def test_an_interrupt_before_training_leaves_the_output_unchanged(w2v, tmp_path, monkeypatch):
-    def stopped(*args):
-        raise KeyboardInterrupt(signal.SIGINT)
-
-    (out := tmp_path / "out").write_text("precious")
-    monkeypatch.setattr(Run, "compile", stopped)
-    assert w2v("-output", out).exit_code == 130 and out.read_text() == "precious"

@@ -82,6 +82,8 @@ def test_batches_of_tied_vectors_depend_on_the_shift():
         (dict(fit_pmi=True, shift=0.0), "tied"),
     ):  # fmt: skip
         assert workspaces.layout(Config(tying="tied", **options)) == shapes[name]
+    for lr, each in (0.05, 16), (0.1, 32):
+        assert workspaces.layout(Config(architecture="skipgram", lr=lr)) == (1, 32, each)
     for name in "untied", "linear":
         assert workspaces.layout(Config(tying=name, fit_pmi=True)) == shapes[name]
 
@@ -166,19 +168,6 @@ def test_learning_rate_is_linear_to_min_alpha_or_a_fraction():
 # Vectors and names
 
 
-@pytest.mark.parametrize("settings, which", [
-    (dict(tying="signs"), "sum"), (dict(tying="signs", negated=0.0), "concat"), (dict(hs=True, negative=0), "out"),
-    (dict(hs=True, negative=0), "sum"),
-])  # fmt: skip
-def test_vectors_that_a_model_does_not_have_are_refused(settings, which):
-    config = Config(size=4, **settings)
-    for ask in (
-        lambda: Word2VecTrainer(config, ["none"], Files(write=which)),
-        lambda: Word2Vec(VOCAB, config).vectors(which),
-    ):
-        refused(ask, f"`write={which}`: ")
-
-
 NAMES = [
     (dict(precision="float32"), "CBOW, untied"),
     (dict(precision="float32", fit_pmi=True), "CBOW, untied, fit to PMI"),
@@ -196,18 +185,6 @@ def test_names_in_the_log():
     for options, expected in NAMES:
         config = Config(size=4, **options)
         assert Word2VecTrainer(config, ["none"], Files()).named(Word2Vec(VOCAB, config)) == expected
-
-
-DIFFERENT = dict(ns_exponent=0.0, cbow_sum=True, fixed_window=True, min_alpha=0.04, shift=-1.0)
-
-
-def test_every_option_changes_the_parameters():
-    found = set()
-    for name in None, *DIFFERENT:
-        model = Word2Vec(VOCAB, Config(size=5, epochs=2, **{name: DIFFERENT[name]} if name else {}))
-        model.train(TEXT)
-        found.add(model.emb_in.tobytes())
-    assert len(found) == 1 + len(DIFFERENT)
 
 
 def test_constants_that_are_repeated_to_import_no_compiler():

@@ -8,13 +8,12 @@ import pytest
 from common import refused, save
 from w2vcase import TOPICS, TYINGS, VARIANTS, WORDS, encoded, topic_text
 
-from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
-from tiedtools.kernels.word2vec import w2v, w2vtiles
+from tiedtools.kernels.word2vec import w2vtiles
 from tiedtools.models.word2vec import run as word2vecrun
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
-from tiedtools.models.word2vec.run import Run, chunk_bounds
+from tiedtools.models.word2vec.run import chunk_bounds
 from tiedtools.runs.progress import EpochLog, Progress
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.norms import unit
@@ -60,26 +59,6 @@ def test_initial_loss_is_that_of_random_guessing(shift, target, negative):
     assert model.uniform_loss == pytest.approx(target + 5 * negative)
 
 
-@pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
-def test_signs_that_negate_nothing_equal_tied_embeddings(architecture, exact):
-    """At the same learning rate and in batches of the same shape."""
-    same = dict(architecture=architecture, exact=exact, shared_negatives=(1, 8, 16), lr=0.02)
-    tied = trained(epochs=1, tying="tied", **same)
-    signs = trained(epochs=1, tying="signs", negated=0.0, shift=0.0, cbow_grad="ctool", **same)
-    assert tied.emb_in.tobytes() == signs.emb_in.tobytes() and signs.linear is None
-    other = trained(epochs=1, tying="signs", negated=0.1, shift=0.0, cbow_grad="ctool", **same)
-    assert tied.emb_in.tobytes() != other.emb_in.tobytes()
-
-
-@pytest.mark.parametrize("name", ["cbow", "skipgram-linear", "skipgram-signs", "cbow-hs", "cbow-exact"])
-def test_one_thread_is_bitwise_reproducible(name):
-    options = VARIANTS[name]
-    a, b, other = trained(**options), trained(**options), trained(seed=2, **options)
-    assert a.emb_in.tobytes() == b.emb_in.tobytes() and a.proj.tobytes() == b.proj.tobytes()
-    assert a.emb_in.tobytes() != other.emb_in.tobytes()
-
-
 @pytest.mark.parametrize(
     "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)]
 )
@@ -121,12 +100,6 @@ def test_the_matrix_of_signs(size, negated, expected):
 def test_other_models_have_no_signs():
     for name in set(TYINGS) - {"signs"}:
         assert Config(**TYINGS[name], negated=0.5).negations == 0, name
-
-
-def test_invalid_combinations_are_rejected():
-    for options in *(dict(hs=True, tying=tying) for tying in ("tied", "signs", "linear")), dict(negative=0):
-        with pytest.raises(TiedtoolsError, match="softmax|negative"):
-            Config(**options)
 
 
 def test_written_vectors():
@@ -172,30 +145,6 @@ def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     vocab, text = topic_text()
     model = Word2Vec(vocab, Config(size=20, lr=500, threads=2, **options))
     refused(lambda: model.train(text, Progress()), "diverged after ", " epochs: ", f"; lower {rates}")
-    assert np.isfinite(model.emb_in).all()
-
-
-def test_a_diverged_epoch_does_not_count_as_done():
-    vocab, text = topic_text()
-    run = Run(Word2Vec(vocab, Config(size=5)), text)
-    run.totals[0, :2, 2] = text.size, text.size
-    with run.clock():
-        run.tick()
-        assert run.figures["epochs"] == 2
-        run.totals[0, 2, 2], run.stop[0] = text.size, w2v.NAN
-        run.tick()
-    assert run.figures["epochs"] == 2
-
-
-def test_interrupt_stops_training_and_propagates():
-    class Interrupting(Progress):
-        def update(self, done, loss, lr):
-            raise KeyboardInterrupt
-
-    vocab, text = topic_text()
-    model = Word2Vec(vocab, Config(size=20, epochs=1000))
-    with pytest.raises(KeyboardInterrupt):
-        model.train(text, Interrupting())
     assert np.isfinite(model.emb_in).all()
 
 

@@ -163,7 +163,8 @@ class Word2VecTrainer(Trainer):
         if self.resampling.runs:
             way, bounds = self.resampling.resample, documents_of(text, self.marks, self.resampling.resample)
             if way != "none":
-                log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}")
+                whole = f"; {model.W} more runs on the whole text" if model.W else ""
+                log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}{whole}")
             model.training["documents"] = len(bounds) - 1
             return ManyRuns(model, text, bounds, *files, self.prepared)
         common = *files, self.valid

@@ -29,6 +29,7 @@ from tiedtools.text.vocab import Vocab
 ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
 BATCH = 128  # centers with separate negatives per product with L
 NONE_FROZEN = np.zeros(0, np.uint8)
+STEP = 3  # longest step of a negative that the centers of a run share, in lengths of u
 WIDE = 64  # window size above which the band of a run would be mostly empty
 
 
@@ -56,7 +57,7 @@ def layout(config: Any, top: float = 0.0) -> tuple[int, int, int]:
     for fewer centers, because pushing a word away from all centers of a run also moves the words of other runs.
     docs/results.md compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide
     windows, or a high learning rate, a batch would move the most frequent negative further than the length of the
-    vectors it is pushed from.
+    vectors it is pushed from. They get more negatives if one, which stands for many, would move further than STEP.
     """
     if config.shared_negatives:
         return config.shared_negatives
@@ -69,13 +70,13 @@ def layout(config: Any, top: float = 0.0) -> tuple[int, int, int]:
     strips, longest, ratio = table[config.tying]
     run = int(1 / max(push(config, top, strips), 1e-9)) // ROWS * ROWS
     run = min(max(run, ROWS), longest)
-    return strips, run, rounded(ratio * config.negative * run / longest)
+    return strips, run, rounded(max(ratio * config.negative * run / longest, push(config, 1 / STEP, run)))
 
 
-def push(config: Any, top: float, centers: int) -> float:
-    """Return the shift of the most frequent negative by `centers` in one step, in lengths of u, if every sigma is 1."""
+def push(config: Any, share: float, centers: int) -> float:
+    """Return the shift by `centers` of a word that is this share of negatives, in lengths of u, if every sigma is 1."""
     targets = 1 if config.cbow else 2 * config.window if config.fixed_window else config.window + 1
-    return centers * top * config.negative * targets * config.lr
+    return centers * share * config.negative * targets * config.lr
 
 
 def rounded(n: float) -> int:

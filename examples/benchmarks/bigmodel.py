@@ -1,4 +1,4 @@
-"""Time commands on a large synthetic fastText model: python tests/trials/bigmodel.py FILE [--words N] [--buckets N]
+"""Time commands on a large synthetic fastText model: examples/benchmarks/bigmodel.py FILE [--words N] [--buckets N]
 
 The model has the size of published ones: 2M words, 2M buckets, n-grams of 5 characters, 300 dimensions, 7.2 GB. FILE is
 written unless it exists; `--minn 3 --maxn 6` are fastText's own defaults. Commands run twice; the second time counts.
