@@ -45,7 +45,7 @@ def test_the_vocabulary_is_that_of_one_process(n, corpus):
 
 @pytest.mark.parametrize("n, exchanges, options", [
     (2, 4, ()), (3, 3, ("-cbow", 0, "--tie-signs", "--exchange-precision", "bfloat16")),
-    (2, 5, ("-cbow", 0, "--subwords", "ngrams")),
+    (2, 9, ("-cbow", 0, "--subwords", "ngrams")),
 ])  # fmt: skip
 def test_ranks_train_one_model_which_rank_0_writes(n, exchanges, options, corpus, tmp_path):
     log = tmp_path / "log.json"

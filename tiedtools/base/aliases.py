@@ -43,7 +43,7 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "--max-vocab": "max-final-vocab max-vocab-size vocab-size", "--read-vocab": "vocab vocabulary vocab-file",
     "--threads": "workers thread jobs j", "--batch": "batch-size", "--train": "input corpus corpus-file i",
     "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights",
-    "--top": "topn n k number", "--lines": "n number", "--restrict": "restrict-vocab limit",
+    "--top": "topn n k number", "--restrict": "restrict-vocab limit",
 }  # fmt: skip
 
 COMMANDS = {  # command -> names that suggest it, likewise
