@@ -42,7 +42,7 @@ FILE_KINDS = {  # kind of file -> (its name in messages, the setting or program 
 }
 LARGEST = 1e300  # limit on numbers in a header
 LARGEST_SETTING = 1e30  # limit on numbers in a configuration, safe for float32
-WRONG = AttributeError, EOFError, KeyError, TypeError, ValueError, OverflowError, zipfile.BadZipFile  # by corrupt values
+WRONG = AttributeError, EOFError, KeyError, TypeError, ValueError, OverflowError, zipfile.BadZipFile  # of corrupt files
 
 
 def save(

@@ -41,7 +41,7 @@ def regular_expressions() -> Any:
     """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
     regex = library("regex", "tokenization needs regex", "text")
     if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
-        raise TiedtoolsError('regex is too old for tokenization: pip install --upgrade "tiedtools[text]"')
+        raise TiedtoolsError('regex is too old; on Python 3.11 or later: pip install --upgrade "tiedtools[text]"')
     return regex
 
 
