@@ -108,5 +108,6 @@ def quoted(text: object) -> str:
 def brief(error: object) -> str:
     """Return another library's exception message on one line, without quoted bytes, shortened to 200 characters."""
     text = re.sub(r"\bb(['\"]).*\1", "...", str(error), flags=re.DOTALL)
-    text = " ".join(ascii(text)[1:-1].replace("`", "'").split())
-    return text if len(text) <= 200 else text[:197] + "..."
+    text = " ".join(ascii(text)[1:-1].split())
+    text = text if len(text) <= 200 else text[:197] + "..."
+    return text if text.count("`") % 2 == 0 else text.replace("`", "'")
