@@ -230,7 +230,7 @@ def test_settings_are_spelled_as_options_of_the_command(command, message, expect
 def test_errors_and_messages_are_spelled(run, tmp_path):
     assert "make --size and --hidden equal, or use --tie-linear (see" in run("lstm", "--tie", "-hidden", 7, "x").stderr
     (tmp_path / "text").write_text("a b\n")
-    assert "lower --min-count" in run("w2v", tmp_path / "text").stderr
+    assert "lower --min-count, give more text, or use another" in run("w2v", tmp_path / "text").stderr
     (tmp_path / "vocab").write_text("</s> 5\na 9\nb 3\n")
     result = run("w2v", "-read-vocab", tmp_path / "vocab", tmp_path / "text")
     assert "--min-count 5 dropped 1 of 3 words" in result.stderr
