@@ -240,8 +240,8 @@ def text_of(record: dict[str, Any], field: str, number: int) -> str:
     value: Any = record
     for name in [field] if field in record else field.split("."):
         if not isinstance(value, dict) or name not in value:
-            names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) and value else ""
-            raise Wrong(number, f"no field {quoted(field)}{names}")
+            names = ", ".join(map(quoted, [*value][:9])) if isinstance(value, dict) else ""
+            raise Wrong(number, f"no field {quoted(field)}; {names and 'name one of ' or 'remove the record'}{names}")
         value = value[name]
     if isinstance(value, str):
         return value
@@ -260,7 +260,7 @@ def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[in
     try:
         header = next(rows, [])
         if field not in header:
-            raise Wrong(1, f"no column {quoted(field)}; the header has {', '.join(map(quoted, header[:9]))}")
+            raise Wrong(1, f"no column {quoted(field)}; name one of {', '.join(map(quoted, header[:9]))}")
         column = header.index(field)
         for row in rows:
             if len(row) not in (0, len(header)):
