@@ -39,6 +39,12 @@ RUNS = {
         "n": "run manifest, all well; `tiedtools rerun` reads it",
         "v.txt.run.json": "run manifest, all well; `tiedtools rerun` reads it",
     },
+    f"{W2V} -output v --runs 2": {
+        "v": "file of runs, all well; `nn`, `cosine`, and `stability` of `tiedtools` read it"
+    },
+    "phrases text -threshold 1 -min-count 1 --save p.tsv -output q": {
+        "p.tsv": "phrase list, not checked; `--phrases` reads it"
+    },
     f"{W2V} -output v -classes 3 --save-vocab c.gz": {
         "v": "classes of words, not checked; written by `w2v -classes`",
         "c.gz": "vocabulary, 15 words, all well; `-read-vocab` reads it",

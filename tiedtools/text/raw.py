@@ -151,8 +151,7 @@ def as_trained(settings: Any, tokenize: str | None = None, phrases: Any = None, 
         log.info(f"as in training: {', '.join(done)}")
     if WORDS not in (tokenize or WORDS, rules) and Tokenization.of(str(tokenize)) != Tokenization.of(rules):
         log.warning(f"the model was trained with `tokenize={rules}`: words may be missing from its vocabulary")
-    given = Phrases.of(phrases)
-    if given and known not in (NONE, given.packed()):
+    if (given := Phrases.of(phrases)) and known not in (NONE, given.packed()):
         log.warning("the model was trained with other phrases: words may be missing from its vocabulary")
     return dict(tokenize=tokenize or rules, phrases=phrases or known)
 
