@@ -279,3 +279,11 @@ def test_the_preset_has_fasttexts_defaults():
     assert (config.architecture, config.lr, config.ns_exponent, config.sample) == ("skipgram", 0.1, 0.5, 1e-4)
     assert (config.subwords, config.min_n, config.max_n, config.buckets) == ("ngrams", 3, 6, 2_000_000)
     assert config.init_range == 0.02 and reading == dict(min_count=5)
+
+
+@pytest.mark.parametrize("subwords", [None, "ngrams"])
+def test_pieces_of_all_parts_of_a_text_alternate(subwords):
+    vocab, text = topic_text(lines=1000)
+    run = Run(Word2Vec(vocab, Config(size=5, subwords=subwords, buckets=10)), text)
+    assert sorted(run.order) == list(range(len(run.cuts) - 1))
+    assert (run.order[:3] == ([0, 3, 6] if subwords else [0, 1])[: len(run.order)]).all()

@@ -48,9 +48,13 @@ class Run(Session):
         super().__init__(model)
         config, self.text = model.config, text
         self.cuts = chunk_bounds(text, piece_length(model))
+        pieces = len(self.cuts) - 1
+        # The last topics of a text weigh less if pieces of all its parts alternate; see docs/subwords.md.
+        step = max(1, math.isqrt(pieces)) if model.ngrams else 1
+        self.order = np.concatenate([np.arange(first, pieces, step) for first in range(step)])
         # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
-        self.jobs = -(-config.epochs * (len(self.cuts) - 1) // self.team) * self.team
+        self.jobs = -(-config.epochs * pieces // self.team) * self.team
         self.words, self.total = text.size, config.epochs * text.size
         counts = text.occurrences
         self.thresholds = subsampling_thresholds(counts, config.sample)
@@ -160,14 +164,15 @@ class Run(Session):
         """
         if self.team > 1:
             job += thread - job % self.team
-        epoch, piece = divmod(job, len(self.cuts) - 1)
+        epoch, place = divmod(job, len(self.order))
+        piece = self.order[place]
         start, end = self.cuts[piece : piece + 2]
         if epoch >= self.model.config.epochs:
             epoch, start, end = self.model.config.epochs - 1, 0, 0
         seed = self.seed(job)
         space = self.workspaces[thread]
         n = sampling.subsample(*space.text, self.text.read(start, space.ids[: end - start]), self.thresholds, seed)
-        space.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + start), seed)
+        space.train(self, self.totals[thread, epoch], n, self.lr(epoch * self.text.size + self.cuts[place]), seed)
         self.totals[thread, epoch, 2] += end - start
         if self.stop[0] == w2v.NAN:
             raise self.diverged(f"a score exceeds {w2v.DIVERGED:g} in magnitude")
