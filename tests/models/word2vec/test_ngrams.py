@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 from fasttextcase import rows_of
-from w2vcase import TYINGS, encoded, sentences
+from w2vcase import TYINGS, encoded, sentences, topic_text
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
