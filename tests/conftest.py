@@ -81,6 +81,13 @@ def quiet():
 
 
 @pytest.fixture
+def libraries():
+    """The optional libraries that segment words; skips the test if one is absent."""
+    for name in "morfessor", "pyphen":
+        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
+
+
+@pytest.fixture
 def no_signals(monkeypatch):
     """Isolate the test from signals that other tests handled."""
     from tiedtools.base import interrupts

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from common import refused
+from listening import Terminal
 
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE
@@ -236,11 +237,6 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         with pytest.raises(kind) as error:
             call()
         assert isinstance(error.value, tt.TiedtoolsError) and "\n" not in str(error.value), kind
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):

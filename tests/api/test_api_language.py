@@ -1,7 +1,6 @@
 """Test LanguageModel and Translator."""
 
 import concurrent.futures
-import dataclasses
 import inspect
 import multiprocessing
 import pickle
@@ -13,11 +12,8 @@ from common import refused
 import tiedtools
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction
-from tiedtools.cli.networks import lstm as lstm_command
-from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
-from tiedtools.text.lmtext import LmText
 
 TEXT = "the cat sat on the mat\nthe dog sat on a mat\na dog and a cat ran\n" * 20
 SENTENCES = [line.split() for line in TEXT.splitlines()]
@@ -165,17 +161,6 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
     with pytest.raises(tt.Diverged, match="lower `lr` or set `clip`"):
         model.fit(SENTENCES)
     np.testing.assert_array_equal(model.score(SENTENCES[:3]), before)
-
-
-@pytest.mark.parametrize("kind, command", [("lstm", lstm_command), ("rnnlm", rnnlm_command)])
-def test_defaults_are_those_that_help_shows(kind, command):
-    config, training, _ = tt.LanguageModel(kind).configured
-    values = {**dataclasses.asdict(config), **dataclasses.asdict(training), "dropout": config.__dict__.get("drop_out")}
-    shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
-    values |= {name: p.default for name, p in inspect.signature(LmText.read).parameters.items()}
-    compared = (values.keys() & shown.keys()) - {"threads", "direct"}
-    assert {name: values[name] for name in compared} == {name: shown[name] for name in compared}
-    assert len(compared) > 10
 
 
 def test_a_preset_and_its_vocabulary():

@@ -6,10 +6,9 @@ import io
 import math
 import typing
 
-import click
 import numpy as np
 import pytest
-from common import refused
+from common import make, refused
 
 import tiedtools as tt
 from tiedtools.base.settings import LmReading, Reading
@@ -37,19 +36,18 @@ def ranges(kind):
     return {field.name: field.metadata["within"] for field in fields if field.metadata["within"]}
 
 
-def make(kind, **settings):
-    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
-    return made(**settings)
-
-
 @kinds
-def test_ranges_are_those_of_the_command_line(kind):
-    allowed = {p.name: p.type for p in PARTS[kind][0].params if isinstance(p.type, click.IntRange | click.FloatRange)}
-    compared = (allowed.keys() & ranges(kind).keys()) - OTHER_UNITS[kind]
-    fields = "min", "max", "min_open", "max_open"
-    for name in compared:
-        assert ranges(kind)[name] == tuple(getattr(allowed[name], field) for field in fields), name
-    assert len(compared) > 10
+def test_ranges_and_defaults_are_those_of_the_command_line(kind):
+    options = {option.name: option for option in PARTS[kind][0].params}
+    compared = [name for name in options.keys() & ranges(kind).keys() if hasattr(options[name].type, "min_open")]
+    for name in {*compared} - OTHER_UNITS[kind]:
+        assert ranges(kind)[name] == tuple(getattr(options[name].type, field) for field in ranges(kind)[name]._fields)
+    values = {field.name: field.default for part in PARTS[kind][1:] for field in dataclasses.fields(part)}
+    for config in make(kind).configured[:-1]:
+        values |= dataclasses.asdict(config)
+    shown = {name: options[name].default for name in options.keys() & values.keys()}
+    shown = {name: default for name, default in shown.items() if type(default) in (int, float, str)}
+    assert {name: values[name] for name in shown} == shown and min(len(compared), len(shown)) > 10
 
 
 @kinds

@@ -23,20 +23,15 @@ MAIN = f"import sys; sys.path.insert(0, {str(HELPERS)!r}); import fakelm; from t
 TIEDTOOLS = [sys.executable, "-c", MAIN]
 
 
-def saved(path, model):
-    save(model, path)
-    return path
-
-
 @pytest.fixture
 def lm(tmp_path):
-    return saved(tmp_path / "lm.npz", FakeLM())
+    return save(FakeLM(), tmp_path / "lm.npz")
 
 
 @pytest.fixture
 def closed(tmp_path):
     """A model without `<unk>`."""
-    return saved(tmp_path / "closed.npz", FakeLM([word for word in WORDS if word != "<unk>"]))
+    return save(FakeLM([word for word in WORDS if word != "<unk>"]), tmp_path / "closed.npz")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from common import ROOT, save
 from fakelm import WORDS, FakeLM
+from listening import Terminal
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
@@ -79,14 +80,9 @@ def objects(result):
     return [json.loads(line, parse_constant=refuse) for line in result.stdout.splitlines()]
 
 
-def saved(path, model):
-    save(model, path)
-    return path
-
-
 def test_nbest(run, tmp_path):
     text = "u1 the caf\u00e9\nu2 cat\nu2\n".encode()
-    path = saved(tmp_path / "lm", FakeLM(never=[WORDS.index("cat")]))
+    path = save(FakeLM(never=[WORDS.index("cat")]), tmp_path / "lm")
     found = objects(run("nbest", path, "--json", "--ids", input=text))
     assert [(line["line"], line["id"], line["text"]) for line in found] == [
         (1, "u1", "the caf\u00e9"), (2, "u2", "cat"), (3, "u2", "")
@@ -111,7 +107,7 @@ def test_vocab(run, tmp_path):
 
 
 def test_docvec(run, tmp_path):
-    path, text = saved(tmp_path / "model", rnnlm(**DOC)), b"w1 w2\nw3\n\nw4 w4"
+    path, text = save(rnnlm(**DOC), tmp_path / "model"), b"w1 w2\nw3\n\nw4 w4"
     for options, lines in ([], ["w1 w2", "w3", "", "w4 w4"]), (["--unit", "doc"], ["w1 w2", "w4 w4"]):
         found = objects(run("docvec", path, "--json", *options, input=text))
         assert [(line["line"], line["text"]) for line in found] == list(enumerate(lines, 1))
@@ -120,11 +116,6 @@ def test_docvec(run, tmp_path):
         assert np.array_equal(np.float32([line["vector"] for line in found]), matrix)
     run.fails(2, "--json writes text: omit --binary 1", "docvec", path, "--json", "-binary", 1, input=text)
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture

@@ -18,12 +18,6 @@ LEARNED = [
 
 
 @pytest.fixture
-def libraries():
-    for name in "morfessor", "pyphen":
-        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
-
-
-@pytest.fixture
 def text(tmp_path):
     (path := tmp_path / "text").write_bytes(TEXT.encode())
     return path
@@ -47,18 +41,8 @@ def test_characters_and_line_structure(run, text):
     assert [line.replace("@@ ", "") for line in found] == LINES
 
 
-@pytest.mark.parametrize("separator", ["@@", "￭", "|"])
-def test_separator(run, text, separator):
-    found = lines(run("segment", "--chars", "--separator", separator, "-", input=text.read_bytes()))
-    assert [line.replace(f"{separator} ", "") for line in found] == LINES
-    assert f"d{separator} o{separator} o{separator} r{separator} s" in found[0]
-
-
-def test_no_separator(run):
+def test_separators(run):
     assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
-
-
-def test_words_that_end_in_the_separator(run):
     result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
     problem = "the word 'add' ends in the separator 'd'; choose another with --separator"
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {problem}\n")
@@ -161,12 +145,6 @@ def test_without_the_library(run, monkeypatch, text, saved, name, option):
     result = run("segment", option, text)
     assert result.exit_code == 1 and result.stderr.endswith(': pip install "tiedtools[subwords]"\n')
     assert run("segment", "--load", saved, text).exit_code == 0
-
-
-def test_an_empty_text(run, saved):
-    for options in ["--chars"], ["--load", saved]:
-        assert lines(run("segment", *options, input=b"")) == [""]
-        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
 @pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])

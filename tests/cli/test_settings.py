@@ -15,6 +15,7 @@ from tiedtools.cli.options import explicit, spelled
 from tiedtools.cli.report import RnnlmReport
 from tiedtools.cli.training import settings_of
 from tiedtools.evaluation import continuation, rnnlmtest
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig, configure
 from tiedtools.vectors.vectors import Vectors
 
@@ -26,12 +27,9 @@ TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
     (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
     (f"w2v {MISSING} --tie --tie-linear", "--tie and --tie-linear are mutually exclusive; choose one"),
     (f"w2v {MISSING} --tie-signs -tie", "-tie and --tie-signs are mutually exclusive; choose one"),
-    (f"w2v {MISSING} --tie-linear --tie-signs", "--tie-signs and --tie-linear are mutually exclusive"),
     (f"w2v {MISSING} --tie --tie-signs --tie-linear", "--tie and --tie-signs and --tie-linear are mutually"),
     (f"w2v {MISSING} -hs 1 --tie", "hierarchical softmax has no output word vectors to tie; use --negative"),
     (f"w2v {MISSING} -hs 1 --tie-signs", "use --negative with --tie, --tie-signs, or --tie-linear"),
-    (f"w2v {MISSING} -hs 1 --tie-linear", "hierarchical softmax has no output word vectors to tie"),
-    (f"w2v {MISSING} -hs 1 -negative 0 -cbow 0 --tie-linear", "vectors to tie"),
     (f"w2v {MISSING} -hs 1 -negative 0 --write out", "hierarchical softmax has no output word vectors; use --write in"),
     (f"w2v {MISSING} --tie --write concat", "would write each vector twice"),
     (f"w2v {MISSING} --tie-signs --write sum", "--write sum: input and output vectors differ only in signs"),
@@ -179,13 +177,33 @@ def test_a_preset_with_other_widths():
     (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
     (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
     (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
+    (["--decay-after", 2], {"decay_after": "with --schedule plateau"}),
+    (["--min-gain", 1, "--schedule", "decay"], {"min_gain": "with --schedule decay"}),
     (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}), (["--decay", 2, "--min-gain", 0.5], {}),
     (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
-    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
+    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}), (["--tau", 5], {"tau": "without --augment"}),
+    (["--mask-sharing", "batch"], {"mask_sharing": "with --dropout-kind standard"}),
+    (["--restart", "last"], {"restart": "with one session"}),
 ], ids=str)  # fmt: skip
 def test_options_without_effect(options, told):
     ctx = context_of("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
+
+
+@pytest.mark.parametrize("options, rates", [
+    ("", dict(emb=0.3, layer=0.3, out=0.3)), ("--dropout 0", {}),
+    ("--dropout .5 --drop-emb .1", dict(emb=0.1, layer=0.5, out=0.5)),
+    ("--dropout-kind variational --dropout .2", dict(layer=0.2, state=0.2, out=0.2)),
+    ("--dropout-kind variational --drop-state 0", dict(layer=0.3, out=0.3)),
+    ("--dropout-kind gal --drop-word .1", dict(word=0.1, emb=0.3, layer=0.3, state=0.3, out=0.3)),
+    ("--preset inan-small", dict(layer=0.3, state=0.3, out=0.3)),
+    ("--preset inan-small --dropout .4", dict(layer=0.4, state=0.4, out=0.4)),
+    ("--preset inan-small --dropout-kind standard", dict(emb=0.3, layer=0.3, out=0.3)),
+], ids=str)  # fmt: skip
+def test_dropout(options, rates):
+    config, _ = configured(*options.split())
+    assert {site: rate for site, rate in config.rates.items() if rate} == rates
+    assert config.loss_scale == ("sum" if "inan" in options else LstmConfig().loss_scale)
 
 
 def configuration(*args):

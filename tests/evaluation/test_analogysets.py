@@ -20,21 +20,13 @@ def write_set(path, sections):
     return path
 
 
-def write_vectors(path, vectors):
-    with open(path, "wb") as file:
-        vectors.write_stream(file, "binary")
-    return path
-
-
 @pytest.fixture
 def toy(tmp_path):
     """Return a set and two vector files; the second lacks x0 and answers different questions."""
     other = grid(0.6, 4)
-    return (
-        write_set(tmp_path / "toy.set", SECTIONS),
-        write_vectors(tmp_path / "one.bin", grid()),
-        write_vectors(tmp_path / "two.bin", Vectors(other.words[1:], other.matrix[1:])),
-    )
+    grid().write(tmp_path / "one.bin")
+    Vectors(other.words[1:], other.matrix[1:]).write(tmp_path / "two.bin")
+    return write_set(tmp_path / "toy.set", SECTIONS), tmp_path / "one.bin", tmp_path / "two.bin"
 
 
 def by_section(lines):

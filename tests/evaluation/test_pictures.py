@@ -31,11 +31,8 @@ def write_log(path, lines=LOG):
 
 @pytest.fixture
 def vectors(tmp_path):
-    path = tmp_path / "v.txt"
-    matrix = np.random.default_rng(1).standard_normal((40, 6))
-    with open(path, "wb") as file:
-        Vectors([f"w{k}" for k in range(40)], matrix).write_stream(file, "text")
-    return path
+    Vectors([f"w{k}" for k in range(40)], np.random.default_rng(1).standard_normal((40, 6))).write(tmp_path / "v.txt")
+    return tmp_path / "v.txt"
 
 
 @pytest.fixture

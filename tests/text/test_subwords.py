@@ -20,12 +20,6 @@ GIVEN += "N N\nlocker lock er\n"
 
 
 @pytest.fixture
-def libraries():
-    for name in "morfessor", "pyphen":
-        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
-
-
-@pytest.fixture
 def file(tmp_path):
     """Write a segmentation file and return its path."""
 

@@ -29,34 +29,30 @@ def here(tmp_path, monkeypatch):
 W2V = "w2v text -size 4 -iter 1 -min-count 1 -threads 1 -debug 0"
 LSTM = "lstm text --size 4 --hidden 4 --epochs 1 --threads 1 -debug 0 --steps 5 --batch 2"
 RNNLM = "rnnlm -train text -hidden 4 -class 3 --max-iter 1 -debug 0 --threads 1 -direct 0"
+# Command -> {file: what `check` says of it}.
+TEXT_OF_4, MODEL = "text, 15 words of 4 numbers, all well", "model, 15 words of 4 numbers, all well"
+VOCABULARY = "vocabulary, 15 words, all well; `-read-vocab` reads it"
+TRAINING_LOG = "training log, all well; `tiedtools plot curves` reads it"
+CHECKPOINT = "checkpoint, all well; `--checkpoint` with `--resume` continues from it"
+MANIFEST = "run manifest, all well; `tiedtools rerun` reads it"
+JSON = "JSON, all well; written by a command with --json"
 RUNS = {
     f"{W2V} -output v.txt --save-model m --save-vocab c --log-json l --checkpoint k --manifest n": {
-        "v.txt": "text, 15 words of 4 numbers, all well",
-        "m": "model, 15 words of 4 numbers, all well",
-        "c": "vocabulary, 15 words, all well; `-read-vocab` reads it",
-        "l": "training log, all well; `tiedtools plot curves` reads it",
-        "k": "checkpoint, all well; `--checkpoint` with `--resume` continues from it",
-        "n": "run manifest, all well; `tiedtools rerun` reads it",
-        "v.txt.run.json": "run manifest, all well; `tiedtools rerun` reads it",
+        "v.txt": TEXT_OF_4, "m": MODEL, "c": VOCABULARY, "l": TRAINING_LOG, "k": CHECKPOINT, "n": MANIFEST,
+        "v.txt.run.json": MANIFEST,
     },
     f"{W2V} -output v -classes 3 --save-vocab c.gz": {
-        "v": "classes of words, not checked; written by `w2v -classes`",
-        "c.gz": "vocabulary, 15 words, all well; `-read-vocab` reads it",
+        "v": "classes of words, not checked; written by `w2v -classes`", "c.gz": VOCABULARY,
     },
     f"{LSTM} -output v --save-model m --checkpoint k --log-json l": {
-        "v": "text, 15 words of 4 numbers, all well",
-        "m": "model, 15 words of 4 numbers, all well",
-        "k": "checkpoint, all well; `--checkpoint` with `--resume` continues from it",
-        "l": "training log, all well; `tiedtools plot curves` reads it",
+        "v": TEXT_OF_4, "m": MODEL, "k": CHECKPOINT, "l": TRAINING_LOG,
     },
-    f"{RNNLM} -rnnlm m": {"m": "model, 15 words of 4 numbers, all well"},
-    f"{RNNLM} -rnnlm m -binary": {"m": "model, 15 words of 4 numbers, all well"},
-    "vocab text -min-count 1 -output c": {"c": "vocabulary, 15 words, all well; `-read-vocab` reads it"},
-    "vocab text --json -output c": {"c": "JSON, all well; written by a command with --json"},
+    f"{RNNLM} -rnnlm m": {"m": MODEL}, f"{RNNLM} -rnnlm m -binary": {"m": MODEL},
+    "vocab text -min-count 1 -output c": {"c": VOCABULARY}, "vocab text --json -output c": {"c": JSON},
     "segment text --chars --types -output s": {
         "s": "segmentation, not checked; `--segmentation` of `tiedtools lstm` reads it"
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", RUNS)
@@ -68,19 +64,14 @@ def test_outputs_are_recognized(run, here, command):
 
 
 VECTORS = "4 2\nthe 1 2\ncat 2 1\nsat 1 1\non 3 1\n"
+SCORES = "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of words"
+SIDE_BY_SIDE = "table, not checked; written by `nn` or `analogy`"
+TABLE = "table, not checked; written by a command that evaluates vectors"
 PRINTED = {
-    "nn v the": "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of words",
-    "analogy v the cat sat": "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of"
-    " words",
-    "nn v the --with v": "table, not checked; written by `nn` or `analogy`",
-    "analogy v the cat sat --with v": "table, not checked; written by `nn` or `analogy`",
-    "nn v the --json": "JSON, all well; written by a command with --json",
-    "pca v": "table, not checked; written by a command that evaluates vectors",
-    "compare v v": "table, not checked; written by a command that evaluates vectors",
-    "eval-sim v --set pairs --bootstrap 0": "table, not checked; written by a command that evaluates vectors",
-    "eval-analogy v --set questions": "table, not checked; written by a command that evaluates vectors",
-    "check v --json": "JSON, all well; written by a command with --json",
-}
+    "nn v the": SCORES, "analogy v the cat sat": SCORES, "nn v the --with v": SIDE_BY_SIDE,
+    "analogy v the cat sat --with v": SIDE_BY_SIDE, "nn v the --json": JSON, "pca v": TABLE, "compare v v": TABLE,
+    "eval-sim v --set pairs --bootstrap 0": TABLE, "eval-analogy v --set questions": TABLE, "check v --json": JSON,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", PRINTED)

@@ -12,17 +12,13 @@ import threading
 import numpy as np
 import pytest
 from common import refused
+from vectorcase import make
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.vectors import streams
 from tiedtools.vectors.vectors import Vectors
 
 ODD_WORDS = "a\u00a0b \u2028 x\u3000 \u0085y \x0b \x1c\x1d \ufeff 日本語 é 🙂 -1.5 3 </s>".split(" ")
-
-
-def make(words, E=5, seed=0):
-    matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
-    return Vectors(list(words), matrix)
 
 
 def written(vectors, format="text"):
@@ -66,15 +62,6 @@ def test_files_match_word2vec_output(monkeypatch):
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert written(vectors, "binary") == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
-
-
-@pytest.mark.parametrize("name", ["some.txt", "some.glove", "some.tsv"])
-def test_small_values_round_trip_as_text(tmp_path, name):
-    """Beside a value of at least 1e9, which the kernel leaves to Python, too."""
-    tiny = [[1e-9, -3e-7, 0], [0.5, 1e-9, 0], [2e9, -3e-7, 0], [1.2345678e-4, 9e-4, -1e-40]]
-    vectors = Vectors(["a", "b", "c", "d"], tiny)
-    vectors.write(tmp_path / name)
-    assert_same(Vectors.read(tmp_path / name), vectors)
 
 
 def test_text_matches_printf_across_blocks(monkeypatch):

@@ -6,17 +6,13 @@ import os
 import numpy as np
 import pytest
 from common import refused, save
+from vectorcase import make
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import streams
 from tiedtools.vectors.runs import Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
-
-
-def make(words, E=5, seed=0):
-    matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
-    return Vectors(list(words), matrix)
 
 
 def test_looks_up_words():
