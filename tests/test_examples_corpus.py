@@ -142,12 +142,6 @@ def run(capfd):
     return run
 
 
-def test_errors_name_an_unreadable_source(run, package, tmp_path):
-    (tmp_path / package / "gone.py").symlink_to("nowhere")
-    status, _, errors = run("-package", package)
-    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
-
-
 def test_command(run, package, tmp_path):
     out = tmp_path / "corpus.txt"
     assert run("-output", out, "--package", package) == (0, "", "22 words in 3 sentences from documented\n")
@@ -158,6 +152,9 @@ def test_command(run, package, tmp_path):
     assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
     raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
+    (tmp_path / package / "gone.py").symlink_to("nowhere")
+    status, _, errors = run("-package", package)
+    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
@@ -178,9 +175,6 @@ def test_a_real_package_yields_english_text():
     assert len(words) > 0.75 * len(tokens)
     assert 0.04 < words.count("the") / len(words) < 0.12  # as in any English text
     assert all(token.strip() == token and token == token.lower() for token in tokens)
-
-
-def test_default_packages_and_doctest():
     assert set(corpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
     assert all(corpus.sources(package) for package in corpus.default_packages())
     assert doctest.testmod(corpus) == (0, 1)

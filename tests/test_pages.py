@@ -99,10 +99,12 @@ def mistake(line):
         return None
 
 
-def test_command_lines_in_prose_parse():
+def test_command_lines_parse_and_include_every_command():
     lines = {(page, line): mistake(re.sub(r"\b[A-Z]\b", "3", line)) for page, line in mentioned()}
     offenders = {at: error for at, error in lines.items() if error and not isinstance(error, click.MissingParameter)}
     assert len(lines) > 50 and offenders == {}
+    assert {line: error for line in shown_commands() if (error := mistake(line))} == {}
+    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
 
 
 def benchmarks():
@@ -124,11 +126,6 @@ def shown_commands():
     code += (ROOT / "bin/demo").read_text() + (ROOT / "examples/quickstart.sh").read_text()
     parts = [part for line in code.replace("\\\n", "").splitlines() for part in line.split(" | ")]
     return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
-
-
-def test_shown_commands_parse_and_include_every_command():
-    assert {line: error for line in shown_commands() if (error := mistake(line))} == {}
-    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
 
 
 def anchors(page):

@@ -73,6 +73,14 @@ def test_imports_go_to_lower_levels():
         if here != "tiedtools"  # the package offers the names of `api`
         and (level(name) > level(here) or here.startswith(within[0]) and not name.startswith(within))
     ] == []
+    graph = {module_name(p): set(imports(p)) - {module_name(p), "tiedtools"} for p in FILES}
+    while graph:
+        leaves = {name for name, uses in graph.items() if not uses & graph.keys()}
+        assert leaves, f"a cycle among {sorted(graph)}"
+        graph = {name: uses for name, uses in graph.items() if name not in leaves}
+    folders = {".".join(path.relative_to(PACKAGE).parent.parts) for path in PACKAGE.rglob("__init__.py")} - {""}
+    assert folders | {"__main__"} == set(FOLDERS)
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 
 def test_only_the_command_line_prints():
@@ -96,20 +104,6 @@ def test_no_file_is_unpickled():
     }
     assert [file for file, used in names.items() if unsafe & used] == ["tokenizer.py"]
     assert not any("allow_pickle" in path.read_text() for path in FILES)
-
-
-def test_every_folder_has_a_level():
-    folders = {".".join(path.relative_to(PACKAGE).parent.parts) for path in PACKAGE.rglob("__init__.py")} - {""}
-    assert folders | {"__main__"} == set(FOLDERS)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
-
-
-def test_no_import_cycles():
-    graph = {module_name(p): set(imports(p)) - {module_name(p), "tiedtools"} for p in FILES}
-    while graph:
-        leaves = {name for name, uses in graph.items() if not uses & graph.keys()}
-        assert leaves, f"a cycle among {sorted(graph)}"
-        graph = {name: uses for name, uses in graph.items() if name not in leaves}
 
 
 TABLES = {"test_layers.py"}  # files with tables of test cases may be longer

@@ -170,20 +170,21 @@ def test_methods_without_equivalent_say_what_to_type(model, vectors):
             _ = owner.nothing
 
 
-def test_vectors_are_a_container(vectors):
+def test_vectors_are_a_container_and_a_data_frame(vectors):
     assert vectors.shape == np.asarray(vectors).shape == (8, 6) and vectors[-2:].words == WORDS[-2:]
     assert np.asarray(vectors, np.float64).dtype == np.float64 and np.shares_memory(np.asarray(vectors), vectors.matrix)
     assert not np.shares_memory(np.array(vectors), vectors.matrix)
     assert [(word, row.tolist()) for word, row in vectors.items()] == [(w, vectors[w].tolist()) for w in WORDS]
     assert vectors.restrict(3).words == vectors[:3].words == WORDS[:3] and vectors.counts is None
     refused(lambda: vectors.get_vecattr("king", "count"), "no count is known")
-
-
-def test_what_is_shown_of_vectors_is_short(vectors):
     assert "8 words, 6 dimensions: king, queen" in repr(vectors) and "lake" in vectors._repr_html_()
     odd = tt.Vectors([f"<{k}>\n" * 99 for k in range(10**4)], np.zeros((10**4, 300)))
     assert len(repr(odd)) <= 200 and "\n" not in repr(odd)
     assert "<0>" not in odd._repr_html_() and odd._repr_html_().count("<tr>") == 10
+    pytest.importorskip("pandas")
+    frame = vectors.to_frame()
+    assert frame.index.tolist() == WORDS
+    np.testing.assert_array_equal(frame.loc["pear"], vectors["pear"])
 
 
 def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
@@ -194,13 +195,6 @@ def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
     assert read.rank("king", "pear") == vectors.rank("king", "pear") and read[2:4].words == WORDS[2:4]
     np.testing.assert_allclose(np.asarray(read), vectors.matrix, rtol=1e-6)
     np.testing.assert_allclose([row for _, row in read.restrict(["pear", "king"]).items()], vectors[["pear", "king"]])
-
-
-def test_a_data_frame(vectors):
-    pytest.importorskip("pandas")
-    frame = vectors.to_frame()
-    assert frame.index.tolist() == WORDS
-    np.testing.assert_array_equal(frame.loc["pear"], vectors["pear"])
 
 
 def test_a_used_up_generator_is_called_that(model):

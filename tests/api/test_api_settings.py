@@ -106,14 +106,11 @@ def test_messages_of_settings():
         refused(lambda: make(kind, **settings), problem, kind=tt.Contradiction)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numbers_of_numpy_and_of_an_rnn():
     settings = dict(hs=np.True_, min_count=np.int16(1), size=np.array(7), lr=np.float32(0.5), errors=np.str_("replace"))
     config, reading = tt.Word2Vec(**settings).configured
     assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
     assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
-
-
-def test_the_size_of_an_rnn_is_that_of_its_hidden_layer():
     assert tt.LanguageModel("rnnlm", size=7).configured[0].hidden == 7
 
 
@@ -165,9 +162,6 @@ def test_wrong_arguments_of_fit():
         on_epoch=[3], on_timer=[3], progress=["bar"], timer_seconds=[math.nan, "1"],
     )  # fmt: skip
     refused(lambda: tt.Word2Vec(**SMALL).fit(LINES, outptu="x"), "unknown setting `outptu`;", kind=tt.Contradiction)
-
-
-def test_a_closed_file():
     file = io.StringIO("the cat\n")
     file.close()
     refused(lambda: tt.Word2Vec(**SMALL).fit(file), "file: is closed; give an open file")
@@ -183,28 +177,22 @@ def test_a_callback_stops_training_with_false(no):
     assert len(model.history) == 9
 
 
-def test_a_callback_is_not_called_after_it_has_stopped_training():
+def test_callbacks_neither_change_the_history_nor_are_called_after_the_end():
     """More epochs of a tiny text may be done by then."""
     called = []
     tt.Word2Vec(**SMALL | dict(epochs=50)).fit(LINES, on_epoch=lambda figures: called.append(figures) or False)
     assert len(called) == 1
-
-
-def test_a_callback_cannot_change_the_history():
     model = tt.Word2Vec(**SMALL).fit(LINES, on_epoch=dict.clear)
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
 
 
-def test_wrong_queries(vectors):
+def test_queries(vectors):
     for query in 3, None, b"king", [("king", 1.0)], np.ones(2), [np.ones((1, 3))]:
         refused(lambda: vectors.most_similar(query), "expected a word or a vector of 3 numbers, found ")
     assert_refused(functools.partial(vectors.most_similar, "king"), topn=[-1, 2.5], restrict=[0])
     assert_refused(functools.partial(vectors.analogy, "king", "man", "queen"), topn=[None], method=["sub"])
     assert_refused(functools.partial(vectors.write, "x"), format=["word2vec"])
     refused(lambda: tt.Vectors.from_gensim({"king": [1]}), "expected gensim KeyedVectors, ", " found dict")
-
-
-def test_queries_at_the_limits(vectors):
     assert vectors.most_similar("king", topn=0) == [] and len(vectors.most_similar("king", topn=10**12)) == 3
     assert {cosine for _, cosine in vectors.most_similar(np.zeros(3, int))} == {0.0}
     assert list(vectors) == vectors.words
@@ -225,7 +213,7 @@ def test_wrong_arguments_of_language_models(lm):
     refused(lambda: lm.perplexity([]), "is empty; give a text")
 
 
-def test_wrong_arguments_of_evaluations(tmp_path, vectors):
+def test_arguments_of_evaluations(tmp_path, vectors):
     (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
     similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
     assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
@@ -237,9 +225,6 @@ def test_wrong_arguments_of_evaluations(tmp_path, vectors):
         (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
     ):
         refused(lambda: wrong(), problem)
-
-
-def test_a_single_similarity_set_needs_no_list(tmp_path, vectors):
     (tmp_path / "set").write_text("king queen 9\nking man 7\nman woman 1\n")
     for sets in tmp_path / "set", str(tmp_path / "set"), [tmp_path / "set"]:
         assert tt.evaluate_similarity(vectors, sets, bootstrap=0)["sets"][0]["covered"] == 3

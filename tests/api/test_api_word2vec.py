@@ -157,15 +157,12 @@ def vectors():
     return tt.Vectors(ROYALS, np.random.default_rng(3).standard_normal((5, 4)))
 
 
-def test_words_and_vectors_may_be_mixed(vectors):
+def test_most_similar(vectors):
     expected = vectors.most_similar(["king", "woman"], "man")
     unit = vectors["king"] / np.linalg.norm(vectors["king"])
     for positive in [unit, "woman"], (word for word in ("king", "woman")):
         found = [(word, cosine) for word, cosine in vectors.most_similar(positive, "man") if word != "king"]
         assert found == [(word, pytest.approx(cosine, abs=1e-6)) for word, cosine in expected]
-
-
-def test_a_vector_has_neighbors(vectors):
     assert vectors.most_similar(vectors["king"], topn=1)[0] == ("king", pytest.approx(1))
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)

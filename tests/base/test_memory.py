@@ -187,7 +187,7 @@ def test_available(system, files, kb):
     assert memory.available() == kb * 1024
 
 
-def test_available_in_groups_of_version_1(system):
+def test_available_in_other_systems(system, monkeypatch):
     mount = "33 32 0:30 / /groups/memory rw - cgroup cgroup rw,memory,other\n"
     write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n", "proc/self/mountinfo": mount})
     limit = {
@@ -196,25 +196,16 @@ def test_available_in_groups_of_version_1(system):
     write(system / "groups/memory", limit)
     write(system / "groups/memory/a", limit | {"memory.limit_in_bytes": "9223372036854771712"})
     assert memory.available() == 11 * 1024
-
-
-def test_available_below_ulimit(system, monkeypatch):
     monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (300 * 1024, 300 * 1024))
     assert memory.available() == 200 * 1024
-
-
-def test_available_on_other_systems(system):
     for name in LINUX:
         (system / name).unlink()
     assert memory.available() > 10**8 and memory.peak() > 10**7
 
 
-def test_expected(system):
+def test_expected_memory_is_checked(system, messages):
     assert memory.expected(10**9) == 60 * 1024 + 10**9 + memory.REST
     assert memory.expected(-memory.REST) == 90 * 1024  # the peak so far was higher
-
-
-def test_check(system, messages):
     assert memory.check(700 * 1024, "buy some") == memory.expected(700 * 1024)
     refused(lambda: memory.check(2 * 10**6, "buy some"), "memory: the run needs 2 MB more, 1 MB available: buy some;")
     memory.check(2 * 10**6, "buy some", force=True)

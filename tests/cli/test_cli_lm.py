@@ -138,9 +138,6 @@ def test_predict(run, lm, closed):
     assert "1 word outside the vocabulary was read as `<unk>`" in result.stderr
     every = run("predict", closed, "-k", 100, input=b"the dog").stdout
     assert every.count("\n") == len(WORDS) - 1 and every == run("predict", closed, "-k", 100, input=b"the").stdout
-
-
-def test_predict_carries_state_over_line_ends(run, lm):
     carried = json.loads(run("predict", lm, "--carry", "--json", input=b"the cat\non\n").stdout.splitlines()[1])
     assert (carried["line"], carried["context"]) == (2, "on")
     for word, p in carried["next"]:
@@ -164,7 +161,7 @@ def test_each_line_is_answered_at_once(lm, command, answer):
         assert process.wait(60) == 0
 
 
-def test_generate(run, lm):
+def test_generate_lines_or_words(run, lm):
     result = run("generate", lm, "--lines", 5)
     assert result.exit_code == 0 and result.stdout.count("\n") == 5 and result.stdout.endswith("\n")
     assert set(result.stdout.split(" ")) - {"\n"} and "</s>" not in result.stdout
@@ -175,9 +172,6 @@ def test_generate(run, lm):
     assert run("generate", lm, "--lines", 5, "--seed", 2).stdout != result.stdout
     assert run("generate", lm).stdout.count("\n") == 10
     assert run("generate", lm, "--temperature", 3).stdout != run("generate", lm).stdout
-
-
-def test_generate_a_number_of_words(run, lm):
     split = lambda text: [word for word in re.split(r"[ \n]", text) if word]
     result = run("generate", lm, "--words", 25)
     assert len(split(result.stdout)) == 25 and result.stdout.endswith("\n") and not result.stdout.endswith("\n\n")
@@ -278,18 +272,6 @@ def test_lines_without_words(run, lm, text, options):
     assert (found["sentences"], found["words"], found["ppl1"]) == (2, 0, None) and found["ppl"] > 1
     assert len(run("nbest", lm, input=text).stdout.splitlines()) == 2
     assert len(run("predict", lm, "-k", 1, input=text).stdout.splitlines()) == 2
-
-
-BAD_OPTIONS = {
-    "debug": (["ppl", "-debug", 3], "debug"), "stdin twice": (["ppl", "-", "-"], "only once"),
-    "temperature": (["generate", "--temperature", "nan"], "finite"), "negative": (["generate", "--lines", -1], "lines"),
-    "independent": (["nbest", "--independent"], "--ids"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("command, message", BAD_OPTIONS.values(), ids=BAD_OPTIONS)
-def test_bad_options(run, lm, command, message):
-    run.fails(2, message, command[0], lm, *command[1:], input=b"")
 
 
 ENDLESS = {

@@ -89,22 +89,6 @@ def test_tying_of_a_preset_is_overridden(run, text, options, named):
     assert run("rerun", "v.txt.run.json").exit_code == 0
 
 
-@pytest.mark.parametrize("options, message", [
-    (["--cell", "rhn", "--depth", 0], "'--depth': 0 is not in the range 1<=x<=10."),
-    (["--cell", "rhn", "--depth", 11], "'--depth': 11 is not in the range 1<=x<=10."),
-    (["--depth", 2], "--depth describes recurrent highway networks: set --cell rhn"),
-    (["--cell", "gru", "--transform-bias", -1], "--transform-bias describes recurrent highway networks"),
-    (["--cell", "rhn", "--forget-bias", 1], "--cell rhn has neither: set it to 0"),
-    (["--cell", "rhn", "--preset", "day"], "--cell rhn has no --drop-weights: set it to 0"),
-    (["--preset", "day", "--tie", "--subwords", "chars"], "for --subwords, set --reuse"),
-    (["--no-tie", "--tie-linear"], "--tie and --tie-linear are mutually exclusive"),
-    (["--cell", "elman"], "'elman' is not one of 'lstm', 'gru', 'rhn'."),
-    (["--cell", "lstm", "--preset", "rhn-ptb"], "--depth describes recurrent highway networks: set --cell rhn"),
-])  # fmt: skip
-def test_mistakes_are_one_line(run, text, options, message):
-    run.fails(2, message, "lm", *options, "text")
-
-
 @pytest.mark.parametrize("cell", ["gru", "rhn"])
 def test_divergence_is_one_line(run, text, cell):
     result = run("lm", "--cell", cell, *SMALL, "-lr", 1e20, "--clip", 0, "-debug", 0, "-output", "v.txt", "text")

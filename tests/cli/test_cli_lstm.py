@@ -139,26 +139,6 @@ def test_listed_preset_options_are_valid(run):
             assert given[option] == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value)
 
 
-BAD = {
-    "two kinds of tying": (["--tie", "--tie-linear"], 2, "choose one"),
-    "unequal widths": (["--tie", "--hidden", 400], 2, "make --size and --hidden equal, or use --tie-linear"),
-    "tied twice": (["--tie-linear", "--write", "concat"], 2, "would write each vector twice"),
-    "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
-    "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
-    "sum of unequal widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
-    "rate": (["--dropout", 1], 2, "dropout"),
-    "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
-    "no valid": (["-valid", "/nonexistent/v"], 1, "/nonexistent/v: cannot be read"),
-    "too short": (["--batch", 1000], 1, "lower --batch"),
-    "no vocabulary": (["-min-count", 10**6], 1, "no word of the vocabulary"),
-}
-
-
-@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_errors_are_one_line(run, made, corpus, args, status, message):
-    run.fails(status, message, "lstm", "-debug", 0, corpus, *args)
-
-
 def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
     checkpoint, log, model = tmp_path / "c", tmp_path / "log", tmp_path / "m.npz"
     expected = lstm("--seed", 3, corpus).stdout_bytes
@@ -224,17 +204,14 @@ def test_divergence_writes_the_best_model_so_far(lstm, corpus, tmp_path, monkeyp
     assert result.exit_code == 1 and "loss is nan" in diverged and "/dev/full" not in diverged
 
 
-def test_training_without_validation(lstm, corpus, tmp_path):
-    log = tmp_path / "log"
-    result = lstm("--valid-share", 0, "--log-json", log, corpus)
-    assert result.exit_code == 0 and "valid" not in result.stderr
-    *epochs, last = log_of(log)
-    assert [epoch["valid_ppl"] for epoch in epochs] == [None] * 3 and last["test_ppl"] is None
-
-
-def test_vocabulary_options(lstm, corpus, tmp_path):
+def test_vocabulary_options_and_training_without_validation(lstm, corpus, tmp_path):
     saved = tmp_path / "vocab"
     assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
     assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
     assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
     assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
+    log = tmp_path / "log"
+    result = lstm("--valid-share", 0, "--log-json", log, corpus)
+    assert result.exit_code == 0 and "valid" not in result.stderr
+    *epochs, last = log_of(log)
+    assert [epoch["valid_ppl"] for epoch in epochs] == [None] * 3 and last["test_ppl"] is None

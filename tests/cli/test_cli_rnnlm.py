@@ -126,10 +126,15 @@ def test_training_resumes_from_the_model_file(original, folder, args):
     assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")
 
 
-def test_alpha_overrides_that_of_the_file(original):
+def test_settings_of_the_file_and_of_the_command(original):
     original("-max-iter", 1)
     assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
     assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
+    original("-max-iter", 1, "-beta", 1e-5)
+    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
+    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
+    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
+    assert (restored.params["start_hid"] == np.float32(0.1)).all()
 
 
 def test_sizes_come_from_the_file(original, folder):
@@ -144,17 +149,14 @@ def test_sizes_come_from_the_file(original, folder):
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
 
-def test_an_empty_model_file_is_ignored(original, folder):
-    (folder / "m").write_text("")
-    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
-
-
-def test_one_iteration_without_validation(rnnlm, folder):
+def test_one_iteration_without_validation(rnnlm, folder, original):
     for k in range(2):
         result = rnnlm("-train", "train", "-rnnlm", "m", "-one-iter")
         assert re.search(rf"^Iter:   {k}\tAlpha: 0.100000\t.*Words/sec: \d+\.\d   $", result.stdout, re.M)
         assert "VALID" not in result.stdout and "Words in train file: 1050" in result.stdout or k
     assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
+    (folder / "m").write_text("")
+    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
 
 
 @pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)
@@ -233,29 +235,6 @@ def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, fo
 # Options
 
 
-BAD = {
-    "nbest without test": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
-    "dynamic without model": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
-    "vectors and generation": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
-    "no end of training": (["--valid-share", 0], 2, "give --epochs"),
-    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),
-    "empty model name": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
-    "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
-    "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
-    "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
-}
-
-
-@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_errors_are_one_line(run, folder, args, status, message):
-    run.fails(status, message, "rnnlm", "-debug", 0, "train", *args)
-
-
-@pytest.mark.parametrize("args, message", [(["-lm-prob", "-"], "read only once"), (["--save-model", "s"], "a TEXT;")])
-def test_bad_options_without_training(run, folder, args, message):
-    run.fails(2, message, "rnnlm", "-rnnlm", "m", "-test", "-", *args)
-
-
 def test_a_model_of_another_kind_is_rejected(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
@@ -325,11 +304,3 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch)
     result = original("-max-iter", 3)
     assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
-
-
-def test_training_options_override_those_of_the_file(original):
-    original("-max-iter", 1, "-beta", 1e-5)
-    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
-    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
-    assert (restored.params["start_hid"] == np.float32(0.1)).all()

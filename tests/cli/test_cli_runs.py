@@ -40,7 +40,7 @@ def answer(run, *args):
     return json.loads(result.stdout), text.stdout.splitlines()
 
 
-def test_neighbors_have_intervals(run, files):
+def test_neighbors_and_analogies_of_runs(run, files):
     found, lines = answer(run, "nn", files[0], "alpha", "beta", "--top", 3)
     assert found["runs"] == 5 and list(found["answers"]) == ["alpha", "beta"]
     assert [len(rows) for rows in found["answers"].values()] == [3, 3]
@@ -48,30 +48,21 @@ def test_neighbors_have_intervals(run, files):
     assert first["low"] < first["cosine"] < first["high"]
     assert lines[0].split("  ")[0] == "word" and len(lines) == 7
     assert lines[1].split()[:2] == ["alpha", first["neighbor"]]
-
-
-def test_unknown_words_are_named_and_the_others_answered(run, files):
     result = run("nn", files[0], "Alpha", "beta")
     assert result.exit_code == 1
     assert "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout
-
-
-def test_analogies_exclude_their_words(run, files):
     found, _ = answer(run, "analogy", files[0], "alpha", "beta", "gamma", "--top", 4)
     words = [row["neighbor"] for row in found["answers"]["alpha beta gamma"]]
     assert len(words) == 4 and not {"alpha", "beta", "gamma"} & set(words)
 
 
-def test_evaluations_have_intervals_over_runs(run, files, folder):
+def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     found, _ = answer(run, "eval-sim", *files, "--set", folder / "sim")
     one, two = found["results"]
     assert (one["covered"], one["runs"]) == (5, 5)
     assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
     found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
     assert found["results"][0]["runs"] == 5 and len(lines) > 2
-
-
-def test_compare_has_intervals_over_pairs_of_runs(run, files):
     found, lines = answer(run, "compare", *files, "--top", 3)
     assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
     same, _ = answer(run, "compare", files[0], files[0])

@@ -210,7 +210,7 @@ def test_from_texts_to_vectors_and_translations(run, here, tie):
     assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout
 
 
-def test_words_in_bpe(run, here):
+def test_words_in_bpe_and_rerun(run, here):
     pytest.importorskip("subword_nmt")
     for name in "st":
         text = (here / name).read_text().replace("a", "abc").replace("x", "xyz")
@@ -219,9 +219,6 @@ def test_words_in_bpe(run, here):
     words = set(Vectors.read("v").words)
     assert words >= {"x@@", "yz"} and not words & {"abc", "xyz"}
     assert "@@" not in succeed(run, "translate", "m.npz", input=b"abc b d\n").stdout
-
-
-def test_rerun(run, here):
     succeed(run, *TRAIN, "-output", "v")
     assert "same bytes" in succeed(run, "rerun", "v.run.json").stdout
 
@@ -249,13 +246,10 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
 
 
-def test_presets(run):
+def test_presets_and_options_without_effect(run, here):
     listed = succeed(run, "nmt", "--list-presets").stdout
     assert "press-wolf-nmt" in listed and "zaremba" not in listed
     run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
-
-
-def test_options_without_effect(run, here):
     result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--decay-after", 2, "-output", "v", "--source", "missing")
     assert "--eval-batch has no effect without --valid-source\n" in result.stderr
     assert "--decay-after has no effect with --schedule plateau\n" in result.stderr

@@ -35,24 +35,18 @@ def registered(monkeypatch):
     monkeypatch.setitem(COMMANDS, "toy", "toys:toy")
 
 
-def test_help(run):
-    assert "toy           Count words.\n" in run("--help").stdout
-    shown = run("toy", "--help").stdout
-    assert shown.startswith("Usage: tiedtools toy [OPTIONS] [TEXT]...\n\n  Print the first words of each TEXT.\n")
-    assert all(text in shown for text in ("--top N", "[default: 2; x>=1]", "--json", "Print one JSON object per text."))
-
-
 def test_text_and_json(run):
     result = run("toy", "a", "caf\u00e9", "-top", 3)
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, "a 3\ncaf\u00e9 3\n".encode(), "")
     result = run("toy", "a", "b", "--json", "--top", 6)
     assert [json.loads(line) for line in result.stdout.splitlines()] == [{"text": name, "top": None} for name in "ab"]
     assert run("toy").stdout == "- 2\n"
-
-
-def test_status(run):
     for arguments in ["odd", "a"], ["a", "odd"], ["odd", "--json"]:
         assert run("toy", *arguments).exit_code == 1
+    assert "toy           Count words.\n" in run("--help").stdout
+    shown = run("toy", "--help").stdout
+    assert shown.startswith("Usage: tiedtools toy [OPTIONS] [TEXT]...\n\n  Print the first words of each TEXT.\n")
+    assert all(text in shown for text in ("--top N", "[default: 2; x>=1]", "--json", "Print one JSON object per text."))
 
 
 def test_errors_are_one_line(run, tmp_path):

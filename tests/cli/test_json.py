@@ -157,6 +157,13 @@ def test_periodic_lines_elsewhere(stderr):
     reporter.line_due -= report.LINE_EVERY
     reporter.update(700, 1.5, 0.01)
     assert stream.getvalue().count("\n") == 2
+    stream = stderr(io.StringIO())
+    reporter = LmReport(1)
+    reporter.begin(10)
+    infinite = perplexity(1e4)
+    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
+    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
+    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])
@@ -168,19 +175,6 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
     reporter.update(5, 1, 1)
     reporter.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
-
-
-def test_infinite_perplexities_are_short(stderr):
-    stream = stderr(io.StringIO())
-    reporter = LmReport(1)
-    reporter.begin(10)
-    infinite = perplexity(1e4)
-    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
-    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
-
-
-def test_clock():
-    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("command, fate", [("lstm", "left out"), ("rnnlm", "not predicted")])

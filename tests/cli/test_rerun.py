@@ -106,6 +106,12 @@ def test_a_rerun_from_another_folder(run, here, monkeypatch):
     monkeypatch.chdir(here / "other")
     run("rerun", "../v.run.json")
     assert (here / "v").read_text() == "precious" and (here / "v.rerun" / "v").exists()
+    succeed(run, COMMANDS["w2v"])
+    (here / "elsewhere").mkdir()
+    (here / "c.txt").rename(here / "elsewhere" / "c.txt")
+    assert "c.txt: cannot be read" in run("rerun", "v.run.json").stderr
+    succeed(run, "rerun v.run.json --directory elsewhere")
+    assert (here / "v.rerun" / "v").exists() and os.getcwd() == str(here)
 
 
 def test_manifest_of_a_language_model(run, here):
@@ -181,15 +187,6 @@ def test_manifests_that_cannot_be_rerun(run, here):
     manifest = read(here / "v.run.json") | {"argv": ["vocab"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
     assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
-
-
-def test_directory(run, here, monkeypatch):
-    succeed(run, COMMANDS["w2v"])
-    (here / "elsewhere").mkdir()
-    (here / "c.txt").rename(here / "elsewhere" / "c.txt")
-    assert "c.txt: cannot be read" in run("rerun", "v.run.json").stderr
-    succeed(run, "rerun v.run.json --directory elsewhere")
-    assert (here / "v.rerun" / "v").exists() and os.getcwd() == str(here)
 
 
 @pytest.mark.parametrize(

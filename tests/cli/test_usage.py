@@ -81,6 +81,7 @@ def test_help_lists_each_command_in_its_group(run):
     for title, name in zip(groups, ("w2v", "nn", "ppl", "vocab")):
         assert name in groups[title]
     assert [name for names in groups.values() for name in names] == list(COMMANDS)
+    assert run("-version").stdout == run("--version").stdout != "" and run("-h").stdout == run("--help").stdout
 
 
 @pytest.mark.skipif(not hasattr(click.exceptions, "NoArgsIsHelpError"), reason="needs click 8.2")
@@ -108,10 +109,6 @@ def test_options_have_help_and_take_one_dash_or_two_and_h_is_help(run, words, co
     for option in [parameter for parameter in command.params if isinstance(parameter, click.Option)]:
         names = {*option.opts, *option.secondary_opts}
         assert names >= {name[1:] for name in names if name.startswith("--")} and option.help, option.name
-
-
-def test_the_program_itself_takes_one_dash_or_two(run):
-    assert run("-version").stdout == run("--version").stdout != "" and run("-h").stdout == run("--help").stdout
 
 
 SYNONYMS = {
@@ -214,9 +211,6 @@ def test_nothing_is_compiled_after_warmup(monkeypatch, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert "compil" not in done.stderr
     assert set(tmp_path.rglob("*.nbc")) == before and before
-
-
-def test_errors():
     message = "tiedtools: lstm: No such option '--nonsense'. (see tiedtools lstm --help)"
     assert warmup("lstm --nonsense") == (1, [message])
     status, (line,) = warmup("nn")

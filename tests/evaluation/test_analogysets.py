@@ -254,14 +254,3 @@ def test_table_and_json_agree(run, toy):
     assert len(set(accuracies)) > 2
     # The second file's words are a subset of the first's, so all its questions are common.
     assert answer["differences"][0]["sections"][-1]["accuracy"] == accuracies[2]
-
-
-def test_errors_are_one_line(run, toy, tmp_path):
-    questions, one, _ = toy
-    for args, message, status in (
-        ([one, "--set", tmp_path / "none"], "none", 1), ([one, "--set", one], "one.bin", 1),
-        ([tmp_path / "none", "--set", questions], "none", 1), (["-", "-", "--set", questions], "only once", 2),
-        ([one, "--set", questions, "--restrict", 0], "0", 2), ([one, "--set", questions, "--method", "sub"], "sub", 2),
-        ([one, "--set", questions, "--case", "upper"], "upper", 2), ([], "VECTORS", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "eval-analogy", *args, input=b"")

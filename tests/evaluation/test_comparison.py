@@ -232,17 +232,6 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
         assert measures[name] == [*(f"{number:.4f}" for number in (value, found["low"], found["high"])), words]
 
 
-def test_errors_are_one_line(run, files, tmp_path):
-    a, b = files
-    (other := tmp_path / "other.txt").write_text("1 2\nx 1 2\n")
-    for args, message, status in (
-        (["-", "-"], "standard input can be read only once", 2), ([a, other], "0 words in common", 1),
-        ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
-        ([a, b, "--words", 1], "1", 2), ([a], "B", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "compare", *args, input=b"")
-
-
 def spectrum(*deviations, V=400):
     """Return vectors with these relative standard deviations along orthogonal directions and a nonzero mean."""
     rows = np.linalg.qr(normal(V, len(deviations)) - normal(V, len(deviations)).mean(0))[0] * deviations
@@ -334,15 +323,3 @@ def test_components_of_tables(run, tmp_path):
     assert run("pca", path).stdout.splitlines()[1].split() == ["3", "2", *"-----", str(path)]
     assert json.loads(run("pca", path, "--json").stdout)["results"][0]["retained"] == [None, None]
     assert math.isnan(retained_variance(Vectors.read(path).matrix)[0])
-
-
-def test_errors_of_pca_are_one_line(run, tmp_path):
-    path = write(tmp_path / "v", spectrum(2, 1))
-    for args, message, status in (
-        (["-", "-"], "standard input can be read only once", 2),
-        ([path, "--json", "--components"], "--json includes the curves", 2),
-        ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: plots are written as PNG or SVG", 2),
-        ([tmp_path / "none"], "none", 1),
-        ([], "VECTORS", 2),
-    ):
-        run.fails(status, message, "pca", *args, input=b"")

@@ -65,7 +65,7 @@ def test_abandoned_partial_files_are_removed(tmp_path):
         assert not os.path.exists(part)
 
 
-def test_a_complete_file_is_safe_until_it_is_renamed(tmp_path, monkeypatch):
+def test_a_complete_file_survives_other_processes(tmp_path, monkeypatch):
     """Another process starts writing the same output just before the file is renamed."""
     replace = os.replace
 
@@ -77,9 +77,6 @@ def test_a_complete_file_is_safe_until_it_is_renamed(tmp_path, monkeypatch):
     with open_output(str(tmp_path / "out")) as file:
         file.write(b"whole")
     assert (tmp_path / "out").read_bytes() == b"whole"
-
-
-def test_a_partial_file_removed_before_it_is_locked_is_recreated(tmp_path, monkeypatch):
     import fcntl
 
     lock, removed = fcntl.flock, []

@@ -259,13 +259,10 @@ def test_log_probabilities_highest_first_ties_by_id(B, V, K, dtype, tolerance):
         np.testing.assert_allclose(logprobs, np.take_along_axis(expected, ids, 1), rtol=tolerance, atol=tolerance)
 
 
-def test_large_scores_and_peaks_that_come_late():
+def test_large_scores_and_numbers_that_are_never_chosen():
     scores = np.arange(300, dtype=np.float32)[None] * 100
     logprobs, ids = found(scores, scores[0, :0], 3)
     assert ids.tolist() == [[299, 298, 297]] and logprobs.tolist() == [[0, -100, -200]]
-
-
-def test_numbers_that_are_never_chosen():
     scores, b = np.array([[1.0, 2.0, 1.0, 3.0], [np.nan] * 4]), np.array([-np.inf, 0, -np.inf, 0])
     logprobs, ids = found(scores, b, 3)
     assert ids.tolist() == [[3, 1, -1], [-1, -1, -1]]

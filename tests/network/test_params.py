@@ -61,7 +61,7 @@ def test_tied_arrays_must_have_the_same_shape(first, second):
         params.add("out", second)
 
 
-def test_arrays_are_disjoint_views_of_the_flat_array(params):
+def test_arrays_are_disjoint_aligned_views_of_the_flat_array(params):
     assert params.values.dtype == params["W"].dtype == params.dtype
     for k, (name, array) in enumerate(params.owners(), 1):
         assert not array.any(), "arrays overlap or are not zero-initialized"
@@ -71,9 +71,6 @@ def test_arrays_are_disjoint_views_of_the_flat_array(params):
         assert grad.shape == params.padded(name).shape
     assert np.count_nonzero(params.values) == params.count
     assert [np.unique(array).tolist() for _, array in params.owners()] == [[1], [2], [3]]
-
-
-def test_rows_are_aligned_to_cache_lines(params):
     for name in "emb_in", "W":
         padded = params.padded(name)
         assert all(row.ctypes.data % 64 == 0 for row in padded) and (padded.strides[0] // 64) % 2
@@ -135,7 +132,7 @@ def test_sparse_rows_become_segments_and_are_cleared():
     assert np.flatnonzero(params.cut(segments(params), "table").any(1)).tolist() == [1]
 
 
-def test_padding_is_zero_whatever_shapes_came_before():
+def test_buffers():
     buffers = Buffers(np.float32)
     shapes = [(99, 15), (4, 40), (20, 40), (3, 70), (10, 5), (2, 3, 17), (12, 17), (10, 40)]
     for shape in shapes:
@@ -143,9 +140,6 @@ def test_padding_is_zero_whatever_shapes_came_before():
         assert array.shape[:-1] == shape[:-1] and array.shape[-1] >= shape[-1]
         assert not array[..., shape[-1] :].any(), shape
         array[..., : shape[-1]] = 1
-
-
-def test_arrays_are_reused():
     buffers = Buffers(np.float32)
     first = buffers("x", 10, 20)
     assert buffers("x", 10, 20) is first and np.shares_memory(buffers("x", 4, 7), first)
@@ -205,7 +199,7 @@ def test_writes_before_a_barrier_are_visible_after_it(team):
     assert (totals == 1).all()
 
 
-def test_partitions_are_complete_contiguous_and_balanced():
+def test_parts_are_complete_and_do_not_overlap():
     for count, n, grain in itertools.product([1, 2, 3, 7], [0, 1, 4, 5, 100, 103], [1, 4, 96]):
         parts = [partition((k, count, np.zeros(16, np.int64)), n, grain) for k in range(count)]
         assert parts[0][0] == 0 and parts[-1][1] == n
@@ -213,9 +207,6 @@ def test_partitions_are_complete_contiguous_and_balanced():
             assert begin <= end == then and (end % grain == 0 or end == n)
         grains = [-(-(end - begin) // grain) for begin, end in parts]
         assert max(grains) - min(grains) <= 1
-
-
-def test_parts_of_a_product_are_complete_and_do_not_overlap():
     for count, (M, N) in itertools.product([1, 2, 3, 5, 12, 16], [(1, 64), (5, 800), (20, 64), (700, 208), (208, 816)]):
         C, gate = np.zeros((M, N)), np.zeros(16, np.int64)
         for k in range(count):

@@ -169,7 +169,7 @@ def test_errors_of_all_ranks_are_reported_once(args, found):
     assert status != 0 and not out and len(errors) == 1 and re.fullmatch(f"tiedtools: {found}", errors[0]), errors
 
 
-def test_ranks_with_different_options(corpus, tmp_path):
+def test_ranks_with_different_options_or_versions(corpus, tmp_path):
     def prefix(k):
         return ["sh", "-c", f'exec "$@" -size 1{k}', "sh"]
 
@@ -177,9 +177,6 @@ def test_ranks_with_different_options(corpus, tmp_path):
     assert status == 1 and errors == [
         "tiedtools: rank 1 was started with 11, rank 0 with 10; start all ranks with the same command"
     ]
-
-
-def test_ranks_with_different_versions(corpus, tmp_path):
     process = start(
         2,
         "vocab",

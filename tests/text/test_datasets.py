@@ -16,7 +16,6 @@ from common import refused
 
 from tiedtools.text import datasets
 
-NAMES = ["simlex", "men", "rw", "verb143", "mturk771"]
 CONTENT = {"simlex": b"dog\tcat\t1\n", "men": b"sun\tmoon\t2\n"}
 
 
@@ -282,12 +281,3 @@ def test_eval_sim_downloads_all_sets_or_none(run, mirror, vectors, cache, monkey
     result = run("eval-sim", vectors)
     assert_refused(result, "no similarity set found, and http://127.0.0.1:1/simlex.txt: cannot be downloaded: ", cache)
     assert result.stderr.count("\n") == 1 and advice in result.stderr
-
-
-def test_errors_are_one_line(run, tmp_path):
-    file = touch(tmp_path / "file")
-    for args, status in (
-        (["get", "nothing"], 1), (["get"], 2), (["path"], 2), (["get", "men", "--to", file], 2), (["fetch"], 2),
-        (["list", "--data", "nowhere"], 2), (["path", "men", "--data", "nowhere"], 2)):  # fmt: skip
-        result = run("data", *args)
-        assert result.exit_code == status and result.stdout == "" and result.stderr.count("\n") == 1

@@ -53,16 +53,6 @@ def test_hash_collisions_are_resolved():
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
 
 
-@pytest.mark.parametrize("data, expected", [
-    (b"a b\nc", ["a", "b", "</s>", "c"]), (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
-    (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]), (b"a </s> b", ["a", "</s>", "b"]),
-    (b"\xef\xbb\xbfa b", ["a", "b"]), ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
-])  # fmt: skip
-def test_line_ends_and_spaces(tmp_path, data, expected):
-    (path := tmp_path / "text").write_bytes(data)
-    assert words_of(encode([str(path)])) == expected
-
-
 def test_literal_line_end_tokens_are_reported(tmp_path, messages):
     (path := tmp_path / "text").write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]

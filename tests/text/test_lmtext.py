@@ -36,25 +36,6 @@ def read(train, valid_share=0, **options):
     return LmText.read([train], valid_share=valid_share, **options)
 
 
-def test_unk_is_added_for_dropped_words(path):
-    text = read(path("b a a\na c\n"))
-    assert counted(text) == {"</s>": 2, "a": 3, "b": 1, "c": 1}
-    assert words(text, "train") == ["b", "a", "a", "</s>", "a", "c", "</s>"]
-    assert text.valid is text.test is None
-    text = read(path("b a a\na c c d\n"), min_count=2)
-    assert list(counted(text).items()) == [("</s>", 2), ("a", 3), ("<unk>", 2), ("c", 2)]
-    assert words(text, "train") == ["<unk>", "a", "a", "</s>", "a", "c", "c", "<unk>", "</s>"]
-    text = read(path("a <unk> b\na a b\n"))
-    assert counted(text) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
-    assert counted(read(path("a <unk> b\na a b\n"), min_count=2)) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
-    assert counted(read(path("a <unk> b\na a b\n"), min_count=3)) == {"</s>": 2, "a": 3, "<unk>": 3}
-    data = "a a a a b b b c c d\n"
-    assert counted(read(path(data), max_vocab=5)) == {"</s>": 1, "a": 4, "b": 3, "c": 2, "d": 1}
-    assert counted(read(path(data), max_vocab=4)) == {"</s>": 1, "a": 4, "b": 3, "<unk>": 3}
-    assert counted(read(path(data), max_vocab=3)) == {"</s>": 1, "a": 4, "<unk>": 6}
-    assert list(counted(read(path(data), max_vocab=3)))[1] == "<unk>"
-
-
 @pytest.mark.parametrize("seed, min_count, max_vocab", [
     (0, 1, None), (1, 3, None), (2, 1, 12), (3, 4, 8), (4, 0, 30), (5, 4, 8), (6, 1, 12), (7, 3, None),
 ])  # fmt: skip

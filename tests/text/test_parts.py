@@ -112,20 +112,12 @@ def test_whole_files_and_their_parts(tmp_path):
     assert content(Part(path, 5, 8)) == b"BZh9 text\n"
 
 
-def test_urls_are_divided(memory_url):
+def test_urls_are_divided(memory):
     data = b"".join(b"line %d\n" % k for k in range(1000))
-    url = memory_url(data)
+    url = memory("text", data)
     divided = shares([url], 3)
     assert all(isinstance(share[0], Part) for share in divided)
     assert b"".join(content(source) for share in divided for source in share) == data
-
-
-@pytest.fixture
-def memory_url():
-    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
-    system = fsspec.filesystem("memory")
-    yield lambda data: system.pipe("/text", data) or "memory://text"
-    system.store.clear()
 
 
 def test_texts_that_cannot_be_divided(tmp_path):

@@ -206,20 +206,6 @@ def test_errors_of_the_source_itself_pass():
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))
 
 
-@pytest.fixture
-def memory():
-    """A function that writes files to fsspec's memory:// and returns their URLs."""
-    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
-    system = fsspec.filesystem("memory")
-
-    def write(name, data):
-        system.pipe(f"/{name}", data)
-        return f"memory://{name}"
-
-    yield write
-    system.store.clear()
-
-
 def content(source):
     with open_source(source) as file:
         return file.read()
@@ -237,7 +223,7 @@ def test_urls(memory):
     refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
 def test_urls_are_read_like_files(tmp_path, memory, pack):
     url, path = memory("text", pack(DATA)), tmp_path / "text"
     path.write_bytes(pack(DATA))
@@ -245,11 +231,6 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
         assert content(source) == DATA
         assert remote.url_size(source) == len(pack(DATA))
     assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
-
-
-def test_zstandard(memory):
-    compression = pytest.importorskip("backports.zstd")
-    assert content(memory("text", compression.compress(DATA))) == DATA
 
 
 def test_missing_files_name_the_url(tmp_path, memory):

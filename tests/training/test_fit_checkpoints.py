@@ -124,15 +124,6 @@ def test_an_infinite_perplexity_does_not_prevent_resuming(tmp_path, monkeypatch)
     assert len(history) == 4 and history[0]["valid_ppl"] is None
 
 
-def test_checkpoints_contain_only_data(tmp_path):
-    path = str(tmp_path / "c")
-    trained(checkpoint=path)
-    header, words, arrays = modelfile.load(path)
-    assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
-    assert set(arrays) == {"values", "best", "state_0", "counts"}
-    assert os.listdir(tmp_path) == ["c"]
-
-
 def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["steps"]))
@@ -141,6 +132,12 @@ def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written.clear()
     trained(dataclasses.replace(TRAINING, epochs=2), checkpoint="c")
     assert written == [0, 0, 0]
+    path = str(tmp_path / "c")
+    trained(checkpoint=path)
+    header, words, arrays = modelfile.load(path)
+    assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
+    assert set(arrays) == {"values", "best", "state_0", "counts"}
+    assert os.listdir(tmp_path) == ["c"]
 
 
 def test_a_full_disk_is_reported_and_training_continues(tmp_path, monkeypatch, messages):

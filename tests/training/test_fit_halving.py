@@ -90,29 +90,25 @@ def test_a_worse_epoch_is_undone(run):
     assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
     assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
     assert done.model.params.values[0] == 6
-
-
-def test_improvement_is_measured_against_the_previous_epoch_not_the_best(run):
     # 4.4 improves on 4.5 but not on the best, 4.0, which is restored after one more epoch without improvement.
     done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
     assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
     assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
 
 
-def test_without_validation_the_rate_is_never_halved():
+def test_settings_without_validation_or_halving():
     model = Counting(VOCAB, CONFIG)
     history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), Progress())
     assert [epoch["lr"] for epoch in history] == [8, 8, 8]
+    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
+    assert "min_improvement" not in run.options()
 
 
-def test_calls_to_batches_and_learner(run):
+def test_hooks_batches_and_learner_are_called(run):
     done, _, _ = run([5.0, 4.0], dataclasses.replace(TRAINING, epochs=2, clip=0.5))
     steps = lambda epoch: [(epoch, k, k, 8.0, 0.5) for k in range(3)]
     assert done.model.calls == [("begin", 0), *steps(0), ("begin", 1), *steps(1), ("begin", 2)]
     assert [epoch["train_ppl"] for epoch in done.history] == pytest.approx([math.exp(2)] * 2)
-
-
-def test_the_hooks_see_every_step_and_epoch():
     seen = []
     look = lambda run: seen.append((run.epoch, run.steps, run.done))
     hooks = Calling(after_step=look, after_epoch=look)
@@ -133,19 +129,13 @@ def recorded(loss, **progress):
     return begin
 
 
-def test_continuing_with_rate_halving_and_loss(run):
+def test_continuing_a_recorded_run(run):
     done, _, rates = run([3.99], begin=recorded(4.0, halving=1))
     assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.schedule.over
     done, _, rates = run([3.99, 3.0, 2.999], begin=recorded(4.0, halving=0))
     assert rates == [0.5, 0.25, 0.125] and done.model.calls[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
-
-
-def test_a_worse_epoch_restores_the_initial_model(run):
     done, seen, _ = run([4.1, 4.2], begin=recorded(4.0))
     assert seen == [0, 0] and done.model.params.values[0] == 0 and done.best_epoch == 7
-
-
-def test_continuing_within_an_epoch(run):
     done, _, _ = run([4.0, 4.0, 4.0], begin=recorded(3.0, position=21))
     assert done.model.calls[2][:2] == (7, 2) and done.best_epoch == 8
 
@@ -177,11 +167,6 @@ def test_batches_begin_the_resumed_epoch(tmp_path):
     model = Counting(VOCAB, CONFIG)
     fit(model, TRAIN, None, training, Progress(), path, resume=True)
     assert model.calls == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
-
-
-def test_min_improvement_is_not_an_option_of_other_schedules():
-    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
-    assert "min_improvement" not in run.options()
 
 
 # Messages

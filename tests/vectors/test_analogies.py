@@ -125,16 +125,6 @@ def test_several_files(run, square, tmp_path):
         assert answer.split("\t")[3::2] == ["queen", "duke!"]
 
 
-def test_errors_are_one_line(run, square):
-    for args, message, status in (
-        ([square, "man", "woman"], "the number of words must be a multiple of 3, not 2", 2),
-        (["-"], "give the words as arguments", 2),
-        (["-", "a", "b", "c", "--with", "-"], "only once", 2),
-        ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
-    ):
-        run.fails(status, message, "analogy", *args, input=b"")
-
-
 def test_rotations():
     rng = np.random.default_rng(1)
     one, two = rng.standard_normal((2, 30, 5))

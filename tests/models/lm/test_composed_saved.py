@@ -71,16 +71,13 @@ def test_a_model_of_other_words_composes_them(reuse):
     assert np.exp(logs).sum() == pytest.approx(1)
 
 
-def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+def test_vectors_of_other_words():
     letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
     config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
     m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
     expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
     np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
     np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
-
-
-def test_vectors_that_are_not_composed_are_refused():
     m = lettered("plain")
     assert len(m.compose(["tac"])) == 1
     refused(lambda: m.compose(["tac"], "out"), "the output vectors of this model are not composed")
@@ -184,17 +181,14 @@ def test_contradictions_name_the_last_option_in_one_line(run, options):
     assert named in result.stderr.replace("--reuse plain", "--tie-linear"), result.stderr
 
 
-def test_options_without_effect_are_reported(run):
-    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
-        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
-        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
-
-
-def test_linear_tying_is_implied_where_widths_differ():
+def test_implied_tying_and_options_without_effect(run):
     config = lambda **options: LstmConfig(subwords="morphs", **options)
     assert config().tying == "untied" and config(highway_dim=100).tying == "linear"
     assert config(tying="linear").tying == "linear" and config(highway_dim=100, reuse="plain").tying == "untied"
     assert LstmConfig(subwords="chars").highway_dim == 525 and LstmConfig(subwords="syllables").subword_dim == 50
+    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
+        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
+        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
 
 
 def test_scores_after_training_do_not_use_the_composition_of_some_words():

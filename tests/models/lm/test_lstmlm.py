@@ -197,17 +197,7 @@ def test_scores_use_the_current_parameters():
         np.testing.assert_array_equal(m.score(ids, targets, state)[0], fresh.score(ids, targets, state)[0])
 
 
-def test_sequences_in_a_batch_are_independent():
-    m = model(tying="tied")
-    ids, targets, state = window(m)
-    logps, end = m.score(ids, targets, state)
-    for b in range(B):
-        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
-        np.testing.assert_allclose(alone[:, 0], logps[:, b], rtol=1e-12)
-        np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
-
-
-def test_later_calls_do_not_overwrite_results_and_states():
+def test_calls_and_sequences_do_not_affect_each_other():
     m = model()
     ids, targets, state = window(m)
     before = [part.copy() for part in state]
@@ -219,6 +209,13 @@ def test_later_calls_do_not_overwrite_results_and_states():
         np.testing.assert_array_equal(first, kept[0])
         for now, then in zip((*state, *end), (*before, *kept[1])):
             np.testing.assert_array_equal(now, then)
+    m = model(tying="tied")
+    ids, targets, state = window(m)
+    logps, end = m.score(ids, targets, state)
+    for b in range(B):
+        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
+        np.testing.assert_allclose(alone[:, 0], logps[:, b], rtol=1e-12)
+        np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
 
 
 # Training

@@ -21,7 +21,7 @@ from lmcase import (
 )
 
 
-def test_standard_dropout_draws_a_new_mask_for_every_token():
+def test_standard_dropout_draws_a_new_mask_for_every_token_and_site():
     m = model(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
     gradient(m)
     found, layers = masks(m)
@@ -29,6 +29,13 @@ def test_standard_dropout_draws_a_new_mask_for_every_token():
     rows = np.concatenate([mask.reshape(-1, 11) for mask in found.values()])
     assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)
     assert not any(len(mask) for pair in layers for mask in pair)
+    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
+    gradient(m)
+    found, _ = masks(m)
+    assert len(found) == 5
+    for a in found:
+        for b in found:
+            assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
 
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
@@ -125,7 +132,7 @@ def test_weight_drop_has_a_mask_per_layer_for_all_gates():
     assert ((weight_masks(wide)["lstm1.W_h"] == 0) == (first["lstm1.W_h"] == 0)).all()
 
 
-def test_scoring_uses_all_weights_except_in_monte_carlo_samples():
+def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     m = model(drop_weights=0.5)
     plain, (ids, targets, state) = model(values(m)), window(m)
     gradient(m)
@@ -135,19 +142,6 @@ def test_scoring_uses_all_weights_except_in_monte_carlo_samples():
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, second) and not np.allclose(first, ours)
     np.testing.assert_array_equal(m.score(ids, targets, state)[0], theirs)
-
-
-def test_dropout_sites_have_independent_masks():
-    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
-    gradient(m)
-    found, _ = masks(m)
-    assert len(found) == 5
-    for a in found:
-        for b in found:
-            assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
-
-
-def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     options = dict(dropout_kind="variational", drop_layer=0.5, drop_out=0.5)
     m = model(**options)
     plain = model(values(m))

@@ -157,23 +157,16 @@ def test_presets_match_the_papers(name):
         assert found == close, f"{option} is {found}, but {expected} in the paper"
 
 
-@pytest.mark.parametrize("hidden, emb, tying, millions", [
-    (200, 200, "untied", "4.65"), (200, 200, "tied", "2.65"), (650, 650, "untied", "19.8"), (650, 650, "tied", "13.3"),
-    (1500, 1500, "untied", "66.0"), (1500, 1500, "tied", "51.0"),
+@pytest.mark.parametrize("hidden, emb, tying, V, millions", [
+    (200, 200, "untied", 10_000, "4.65"), (200, 200, "tied", 10_000, "2.65"), (650, 650, "untied", 10_000, "19.8"),
+    (650, 650, "tied", 10_000, "13.3"), (1500, 1500, "untied", 10_000, "66.0"), (1500, 1500, "tied", 10_000, "51.0"),
+    (200, 200, "linear", 10_000, "2.69"), (400, 200, "linear", 10_000, "4.34"), (600, 400, "linear", 10_000, "9.5"),
+    (600, 600, "linear", 10_000, "12.1"), (600, 300, "linear", 50_000, "20.3"),
 ])  # fmt: skip
-def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
-    n = lstm_params(LstmConfig(size=emb, hidden=hidden, tying=tying), 10_000)
-    assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
-
-
-@pytest.mark.parametrize("hidden, emb, V, millions", [
-    (200, 200, 10_000, "2.69"), (400, 200, 10_000, "4.34"), (600, 400, 10_000, "9.5"), (600, 600, 10_000, "12.1"),
-    (600, 300, 50_000, "20.3"),
-])  # fmt: skip
-def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
-    """The paper counts PyTorch's two bias vectors per layer; tiedtools has one."""
-    config = LstmConfig(size=emb, hidden=hidden, tying="linear")
-    n = lstm_params(config, V) + config.layers * 4 * hidden
+def test_parameter_counts_of_the_papers(hidden, emb, tying, V, millions):
+    """Gulordava et al. (tied+L) count PyTorch's two bias vectors per layer; tiedtools has one."""
+    config = LstmConfig(size=emb, hidden=hidden, tying=tying)
+    n = lstm_params(config, V) + (config.layers * 4 * hidden if tying == "linear" else 0)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
@@ -188,16 +181,17 @@ def test_parameter_count_of_awd_lstm(preset, millions):
     assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
 
 
-def test_layer_widths_set_the_number_of_layers_and_the_width_of_the_last():
+def test_settings_derived_from_others():
     config = LstmConfig(size=7, layer_widths="5,6,7,8")
     assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
     assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
-
-
-def test_defaults_derived_from_other_options():
     config = LstmConfig(size=30, init=0.2)
     assert (config.hidden, config.init_lstm) == (30, 0.2)
     assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
+    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 CONTRADICTIONS = [  # settings, and the setting or value that the message proposes or names
@@ -223,13 +217,6 @@ CONTRADICTIONS = [  # settings, and the setting or value that the message propos
 @pytest.mark.parametrize("options, named", CONTRADICTIONS, ids=str)
 def test_invalid_combinations_are_rejected(options, named):
     refused(lambda: LstmConfig(**options), f"`{named}", kind=Contradiction)
-
-
-def test_variational_dropout_rates():
-    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
-    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)

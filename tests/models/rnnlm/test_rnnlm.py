@@ -22,7 +22,7 @@ def states(options, batch=3):
 # Initialization
 
 
-def test_names_and_shapes():
+def test_initial_parameters():
     m = model(hidden=17, doc_dim=3, direct=100)
     C = len(m.starts) - 1
     assert m.starts.dtype == np.int64 and m.starts[0] == 0 and m.starts[-1] == V and C == 7
@@ -33,16 +33,7 @@ def test_names_and_shapes():
     shapes.update(start_hid=(17,), start_doc=(3,), direct=(100,))
     assert {name: array.shape for name, array in m.params.owners()} == shapes
     assert set(values(model(hidden=17))) == {"emb_in", "hid", "class_hid", "word_out", "start_hid"}
-
-
-@every_config
-def test_number_of_parameters(options):
-    m = model(**options)
-    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
-
-
-def test_initial_parameters():
-    """Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1."""
+    # Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1.
     m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
     for name in "emb_in", "hid", "class_hid", "class_doc", "word_out":
         assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
@@ -53,6 +44,12 @@ def test_initial_parameters():
     h, d, words, *_ = m.start(3)
     assert (h.shape, d.shape, words.shape) == ((1, 3, 40), (1, 3, 20), (1, 3, 3))
     assert not words.any() and (h == m.params["start_hid"]).all() and (d == m.params["start_doc"]).all()
+
+
+@every_config
+def test_number_of_parameters(options):
+    m = model(**options)
+    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
 
 
 # Scores
@@ -143,7 +140,7 @@ def test_nothing_leaks_between_sentences(name):
 # The document vector
 
 
-def test_document_vector_is_updated_only_after_a_word_is_scored():
+def test_the_document_vector_depends_on_scored_words_only():
     m, ids = model(**DOC, doc_lr=0.5), text(80, oov=0)
     logs, run = score(m, ids), referred(m)
     right, docs = run(ids)
@@ -156,9 +153,6 @@ def test_document_vector_is_updated_only_after_a_word_is_scored():
     for t in (0, 7, 20):
         every = [score(m, np.append(ids[:t], word))[-1] for word in range(V)]
         assert np.exp(every).sum() == pytest.approx(1, rel=1e-12)
-
-
-def test_document_vector_depends_only_on_scored_words_of_its_sentence():
     m = model(**DOC)
     line = np.array([3, 9, 4, 0], np.int32)
     d = m.score(*inputs(line), m.start(1))[1][1]

@@ -126,7 +126,7 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     run.fails(2, "--freeze out", *args, "--freeze", "out", "-output", tmp_path / "v")
 
 
-def test_a_continued_run_resumes(saved, tmp_path):
+def test_a_continued_run_resumes_and_runs_start_alike(saved, tmp_path):
     _, path = saved()
     options = dict(init_from=path, grow=True, freeze="old")
     whole = tt.Word2Vec(**SMALL).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)
@@ -136,9 +136,6 @@ def test_a_continued_run_resumes(saved, tmp_path):
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert whole.history
     refused(lambda: tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **{**options, "freeze": None}))
-
-
-def test_runs_start_from_the_same_vectors(saved, tmp_path):
     old, path = saved()
     model = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path, freeze="in", runs=3)
     vectors = old.vectors
@@ -246,14 +243,11 @@ def test_overfitting_is_visible():
     run = Run(model, encoded(ids, VOCAB), valid=encoded(other, VOCAB))
     run.go()
     assert run.history[-1]["loss"] < run.history[2]["loss"] - 0.1 and losses(run)[-1] > min(losses(run)) + 0.1
-
-
-def test_a_text_without_predictions_has_no_loss():
     run = trained(encoded(np.array([1, 0, 2, 0], np.int32), VOCAB), epochs=1)
     assert losses(run) == [None]
 
 
-def test_command_line(run, tmp_path, corpus):
+def test_validation_on_the_command_line(run, tmp_path, corpus):
     log, valid = tmp_path / "log", tmp_path / "valid.txt"
     valid.write_text("a b c zebra\n" + corpus.read_text()[:2000])
     given = "w2v", "-size", 4, "-iter", 2, "-threads", 1, "-min-count", 1, "-output", tmp_path / "v", "--log-json", log
@@ -264,9 +258,6 @@ def test_command_line(run, tmp_path, corpus):
     assert all(0 < epoch["valid_loss"] < 10 for epoch in epochs)
     manifest = json.loads((tmp_path / "v.run.json").read_text())
     assert str(valid) in json.dumps(manifest["inputs"]) and manifest["valid_loss"] == epochs[1]["valid_loss"]
-
-
-def test_a_text_of_other_words_is_an_error(run, tmp_path, corpus):
     (valid := tmp_path / "valid.txt").write_text("zebra yak\n")
     result = run("w2v", "--valid", valid, corpus)
     assert result.exit_code == 1 and "valid.txt: no word of the vocabulary" in result.output
@@ -347,11 +338,8 @@ def test_settings_of_a_single_run_are_refused(tmp_path, options):
     refused(lambda: runs_of(tmp_path, **options), kind=tt.Contradiction)
 
 
-def test_a_single_document_cannot_be_resampled(tmp_path):
+def test_runs_that_cannot_be(tmp_path):
     refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
-
-
-def test_a_diverged_run_is_named(tmp_path):
     with pytest.raises(tt.Diverged, match="run"):
         runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
 

@@ -67,13 +67,6 @@ def test_parameter_counts_of_the_paper(tying, expected):
     assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == expected
 
 
-def test_parameter_counts_of_hierarchical_softmax():
-    vocab, _ = topic_text()
-    V = len(vocab)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
-
-
 def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
@@ -86,6 +79,12 @@ def test_initial_parameters():
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
     uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
+    vocab, _ = topic_text()
+    V = len(vocab)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
+    for name in set(TYINGS) - {"signs"}:
+        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 @pytest.mark.parametrize("size, negated, expected", [(10, 0.3, 3), (10, 0, 0), (10, 1, 10), (7, 0.4, 3), (1, 0.4, 0)])
@@ -95,11 +94,6 @@ def test_the_matrix_of_signs(size, negated, expected):
     assert model.config.negations == expected and model.proj.size == 0
     L = np.eye(size) if model.linear is None else model.linear
     np.testing.assert_array_equal(L, np.diag([-1] * expected + [1] * (size - expected)))
-
-
-def test_other_models_have_no_signs():
-    for name in set(TYINGS) - {"signs"}:
-        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 def test_written_vectors():
@@ -148,7 +142,7 @@ def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     assert np.isfinite(model.emb_in).all()
 
 
-def test_learning_rate_decays_to_a_floor(monkeypatch):
+def test_rates_and_seeds_of_pieces(monkeypatch):
     rates = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
@@ -159,9 +153,6 @@ def test_learning_rate_decays_to_a_floor(monkeypatch):
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
     assert 0 < rates[-1] < 0.1 * 0.02
-
-
-def test_every_piece_has_its_own_seed(monkeypatch):
     seeds = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
@@ -188,8 +179,6 @@ def test_chunks_end_at_line_ends_where_possible(monkeypatch):
     assert bounds(ids[:50]) == [0, 50]
     assert bounds(ids[:206]) == [0, 106, 200, 206]
 
-
-def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
     class Long:
         size = 2**31 + 10
 
