@@ -50,18 +50,12 @@ def files(root, *folders):
     return {str(path.relative_to(root)) for path in paths if not MADE & {*path.parts}}
 
 
-def test_the_sdist_has_everything_the_tests_need(built):
+def test_contents_of_the_sdist_and_the_wheel(built):
     assert files(built[0], *FOLDERS) == files(ROOT, *FOLDERS)
     assert all((built[0] / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES if name != "setup.cfg")
-
-
-def test_the_wheel_has_only_the_package_and_the_man_page(built):
     about = f"tiedtools-{__version__}"
     packed = {name for name in built[1].namelist() if not name.startswith(f"{about}.dist-info/")}
     assert packed == files(ROOT, "tiedtools") | {f"{about}.data/data/share/man/man1/tiedtools.1"}
-
-
-def test_wheel_metadata(built):
     about = f"tiedtools-{__version__}.dist-info"
     metadata = Parser().parsestr(built[1].read(f"{about}/METADATA").decode())
     assert (metadata["Name"], metadata["Version"]) == ("tiedtools", __version__)

@@ -28,16 +28,13 @@ def module(name):
     return found
 
 
-def test_the_reference_matches_help():
+def test_the_reference_and_the_man_page_match_help():
     """Each command has a section on one page."""
     written = (page := module("reference")).pages() | {"tiedtools.1": page.man()}
     read = {path.name: path.read_text() for path in [*DOCS.glob("commands*.md"), DOCS / "tiedtools.1"]}
     assert read == written, "run python docs/reference.py"
     sections = re.findall(r"^## (tiedtools.*)$", "".join(read.values()), re.MULTILINE)
     assert sorted(sections) == sorted(context.command_path for context in module("reference").contexts())
-
-
-def test_man_page_has_each_option_of_each_command():
     page = (DOCS / "tiedtools.1").read_text().replace(r"\-", "-")
     for context in list(module("reference").contexts())[1:]:
         assert f".SS {context.command_path}\n" in page
@@ -51,14 +48,11 @@ def spans(page):
     return set(re.findall(r"`([^`\n]+)`", prose))
 
 
-def test_paths_exist():
+def test_paths_and_names_in_the_overview_exist():
     path = re.compile(r"[\w/-]+(\.py|\.sh)|(tiedtools|tests|docs|examples|bin|cli|models|layers|kernels)/[\w/.-]*")
     named = [(page.name, s) for page in PAGES if page.name[:8] != "commands" for s in spans(page) if path.fullmatch(s)]
     assert len(named) > 20
     assert [at for at in named if not any((folder / at[1]).exists() for folder in (ROOT, PACKAGE))] == []
-
-
-def test_names_in_the_overview_exist():
     code = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     overview = DOCS / "overview.md"
     drawn = re.findall(r"^ .*?(\w+\.py) +(\w[\w.]*)\(\)", overview.read_text(), re.MULTILINE)
@@ -67,10 +61,7 @@ def test_names_in_the_overview_exist():
     assert len(drawn) >= 6 and len(named) >= 20 and len(classes) >= 6
     for name in [part for dotted in named for part in dotted.split(".")] + classes:
         assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or any(PACKAGE.rglob(f"{name}.py")), name
-
-
-def test_the_overview_lists_every_module():
-    """Each row of its table names a folder, and the modules in it."""
+    # Each row of its table names a folder, and the modules in it.
     rows = re.findall(r"^\| `([\w/]+)/` \| (.*) \|$", (DOCS / "overview.md").read_text(), re.MULTILINE)
     named = {folder: set(re.findall(r"`(\w+)`", modules)) for folder, modules in rows}
     present = {path.relative_to(PACKAGE) for path in PACKAGE.glob("*/**/*.py") if path.name != "__init__.py"}

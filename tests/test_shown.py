@@ -150,12 +150,9 @@ def test_recipe(shell, lines, tmp_path):
         assert runs and all(data["figures"][-1] in run for run in runs)
 
 
-def test_every_script_is_run():
+def test_every_script_is_run_and_code_blocks_are_marked():
     run_elsewhere = {"wiki-sentences.sh"}  # in test_examples.py
     assert {path.name for path in EXAMPLES.glob("*.sh")} == {*re.findall(r"[\w-]+\.sh", RECIPES)} | run_elsewhere
-
-
-def test_code_blocks_are_marked():
     for page in PAGES:
         for kind, code in FENCE.findall(page.read_text()):
             assert kind in ("sh", "console", "text", "python", "math"), f"{page.name}: a block marked {kind!r}:\n{code}"

@@ -125,7 +125,7 @@ def test_settings_have_the_names_of_gensim(typed, own):
         refused(lambda: tt.Word2Vec(**{name: [1]}), kind=tt.Contradiction)
 
 
-def test_language_models_have_the_names_of_their_cells():
+def test_names_of_cells_and_settings_without_equivalent():
     for name in "gru", "rhn":
         model = tt.LanguageModel(name, workers=1, iter=2, tying="tied+L")
         assert (model.kind, model.configured[0].cell, model.configured[0].tying) == ("lm", name, "linear")
@@ -134,6 +134,14 @@ def test_language_models_have_the_names_of_their_cells():
             tt.LanguageModel(name, cell="lstm")
         with pytest.raises(AttributeError, match="init_from"):
             _ = model.train
+    for name, remedy in UNAVAILABLE.items():
+        with pytest.raises(TypeError, match=re.escape(f"unknown setting `{name}`; {remedy}")):
+            tt.Word2Vec(**{name: 1})
+    for name, meant in dict(ws="window", dim="size", vectorsize="size", minCount="min_count", maxn="subwords").items():
+        with pytest.raises(TypeError, match=meant):
+            tt.Word2Vec(**{name: 1})
+    with pytest.raises(TypeError, match="`workers` is another name of `threads`"):
+        tt.Word2Vec(workers=1, threads=1)
 
 
 def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):
@@ -143,17 +151,6 @@ def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):
         np.testing.assert_array_equal(other.wv.vectors, trained.vectors.matrix)
     with pytest.raises(TypeError, match="`sentences` and `corpus_file`"):
         tt.Word2Vec(SENTENCES, corpus_file="text")
-
-
-def test_settings_without_equivalent_say_what_to_do():
-    for name, remedy in UNAVAILABLE.items():
-        with pytest.raises(TypeError, match=re.escape(f"unknown setting `{name}`; {remedy}")):
-            tt.Word2Vec(**{name: 1})
-    for name, meant in dict(ws="window", dim="size", vectorsize="size", minCount="min_count", maxn="subwords").items():
-        with pytest.raises(TypeError, match=meant):
-            tt.Word2Vec(**{name: 1})
-    with pytest.raises(TypeError, match="`workers` is another name of `threads`"):
-        tt.Word2Vec(workers=1, threads=1)
 
 
 def test_methods_without_equivalent_say_what_to_type(model, vectors):

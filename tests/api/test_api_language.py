@@ -166,11 +166,18 @@ def test_a_preset_and_its_vocabulary():
     assert reading == {"max_vocab": 50_000}
 
 
-def test_wrong_models_are_refused(tmp_path):
+def test_mistakes(tmp_path, model):
     tt.Word2Vec(size=4, epochs=1, min_count=1).fit(SENTENCES).save(tmp_path / "vectors.npz")
     assert isinstance(tt.load(tmp_path / "vectors.npz"), tt.Word2Vec)
     refused(lambda: tt.LanguageModel().perplexity(SENTENCES), "not trained; call `fit` first")
     refused(lambda: tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"])), "a sentence is a list of words, not str")
+    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
+    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
+    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
+    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
+    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)
 
 
 def test_public_names():
@@ -223,13 +230,3 @@ def test_translations_have_the_scores_of_given_ones(model):
         lengths = [len(t.target) if normalize else 1 for t in best]
         np.testing.assert_allclose(scores, [t.logprob / n for t, n in zip(best, lengths)], atol=1e-4)
     assert len(list(model.translate(iter([["a"]] * 3), batch=1))) == 3
-
-
-def test_mistakes(model):
-    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
-    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
-    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
-    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
-    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
-    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
-    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)

@@ -87,17 +87,14 @@ def test_training_in_other_processes(model, method):
     assert not np.array_equal(one, other)
 
 
-def test_callbacks(tmp_path):
+def test_callbacks_see_and_stop_training(tmp_path):
     epochs, moments = [], []
     callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
     model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
     assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
     assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
     assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
-
-
-def test_a_callback_stops_training():
-    """The model holds what has been trained so far, and nothing is raised."""
+    # The model holds what has been trained so far, and nothing is raised.
     model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
     model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0)
     assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4
@@ -204,7 +201,7 @@ def write_sets(folder):
     (folder / "questions").write_text(": gender\nman king woman queen\nman woman king queen\nman king woman boy\n")
 
 
-def test_similarity_sets(tmp_path, run, vectors):
+def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
     write_sets(tmp_path)
     other = tt.Vectors(ROYALS, np.random.default_rng(5).standard_normal((5, 4)))
     for name, some in ("a", vectors), ("b", other):
@@ -217,9 +214,6 @@ def test_similarity_sets(tmp_path, run, vectors):
     assert found["differences"] == expected
     alone = tt.evaluate_similarity(vectors, [pairs], bootstrap=0)
     assert "differences" not in alone and alone["sets"][0]["covered"] == 4 and alone["mean_low"] is None
-
-
-def test_analogy_sets(tmp_path, run, vectors):
     write_sets(tmp_path)
     vectors.write(tmp_path / "v")
     questions = str(tmp_path / "questions")

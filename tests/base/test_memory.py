@@ -100,14 +100,6 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
     assert type(m).memory((m.source_vocab, m.target_vocab), m.config) == kept + 3 * values
 
 
-def test_tied_word2vec_takes_half_the_memory(monkeypatch):
-    vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, signs, linear = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
-    matrix = 50_000 * 112 * 4
-    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
-    assert matrix < signs < linear
-
-
 WIDE = dict(size=1600, threads=3)
 
 
@@ -128,11 +120,16 @@ def test_word2vec_memory_includes_scratch_arrays(options):
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch
 
 
-def test_word2vec_memory_includes_the_huffman_tree():
+def test_memory_of_word2vec(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, 10**7 // np.arange(1, 50_001))
     tree = sum(array.nbytes for array in huffman_tree(vocab.counts))
     with_tree, without = (Word2Vec.memory(vocab, Config(hs=hs, negative=1, exact=True)) for hs in (True, False))
     assert tree < with_tree - without - 50_000 * 112 * 4 < 1.5 * tree
+    vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
+    untied, tied, signs, linear = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
+    matrix = 50_000 * 112 * 4
+    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < signs < linear
 
 
 def test_warm_up_does_not_allocate_the_scratch_arrays_of_a_run():
@@ -187,7 +184,7 @@ def test_available(system, files, kb):
     assert memory.available() == kb * 1024
 
 
-def test_available_in_other_systems(system, monkeypatch):
+def test_available_in_groups_of_version_1(system):
     mount = "33 32 0:30 / /groups/memory rw - cgroup cgroup rw,memory,other\n"
     write(system, {"proc/self/cgroup": "3:cpu:/x\n2:memory,other:/a\n", "proc/self/mountinfo": mount})
     limit = {
@@ -196,8 +193,14 @@ def test_available_in_other_systems(system, monkeypatch):
     write(system / "groups/memory", limit)
     write(system / "groups/memory/a", limit | {"memory.limit_in_bytes": "9223372036854771712"})
     assert memory.available() == 11 * 1024
+
+
+def test_available_below_ulimit(system, monkeypatch):
     monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (300 * 1024, 300 * 1024))
     assert memory.available() == 200 * 1024
+
+
+def test_available_on_other_systems(system):
     for name in LINUX:
         (system / name).unlink()
     assert memory.available() > 10**8 and memory.peak() > 10**7

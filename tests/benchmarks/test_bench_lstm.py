@@ -126,15 +126,6 @@ def test_torch_composes_the_same_word_vectors(task, kind):
     assert ours.step() == pytest.approx(np.log(60), rel=0.2) == theirs.step()
 
 
-def test_flops_of_subwords_by_hand(task):
-    syllables, chars = (dataclasses.replace(task, **lm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
-    rows = Synthetic("syllables", 60).rows
-    pairs = {(unit, k) for row in rows.tolist() for k, unit in enumerate(row) if unit}
-    assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
-    assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
-    assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
-
-
 def test_parts_cover_the_requested_windows(task, monkeypatch):
     ticks = iter(range(10**6))
     training = workers.LmTraining(dataclasses.asdict(task))
@@ -155,6 +146,12 @@ def test_flops_by_hand(task):
     assert task.flops() == forward | {"L": 6 * 54, "softmax": 6 * 360}
     untied = dataclasses.replace(task, tying="untied", layers=1)
     assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
+    syllables, chars = (dataclasses.replace(task, **lm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
+    rows = Synthetic("syllables", 60).rows
+    pairs = {(unit, k) for row in rows.tolist() for k, unit in enumerate(row) if unit}
+    assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
+    assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
+    assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
 
 
 def test_shape():

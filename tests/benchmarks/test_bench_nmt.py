@@ -50,7 +50,7 @@ def test_torch_trains_the_same_model_on_the_same_text(task):
         assert ours.step() == pytest.approx(theirs.step(), rel=1e-5), k
 
 
-def test_text(task):
+def test_text_and_flops_by_hand(task):
     ids, lengths = np.fromfile(task.path, np.int32), task.lengths()
     task.write()
     assert (ids == np.fromfile(task.path, np.int32)).all() and ids.size == lengths.sum() and ids.max() < 60
@@ -59,9 +59,6 @@ def test_text(task):
     words = np.array([[np.count_nonzero(side >= 0) for side in batch[:2]] for batch in given])
     assert words.sum(0).tolist() == lengths.sum(1).tolist()
     assert task.tokens(nmt.PAIRS) == lengths.sum() and task.tokens(2) == words[:2].sum()
-
-
-def test_flops_by_hand(task):
     m, n, (source, target) = 6, 9, task.lengths().sum(1).tolist()
     encoder = 2 * 27 * (6 + 9) * source
     decoder = 18 * 18 * source + (27 * (6 + 9) + 9 * 18 + 27 * (18 + 9)) * target

@@ -109,14 +109,11 @@ def test_documented_needs(monkeypatch):
         assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"
 
 
-def test_kept_fraction():
+def test_kept_fraction_and_mean_context(tmp_path):
     vocab = Vocab(["</s>", "a", "b"], np.array([0, 900, 100]))
     assert w2vlimits.kept_fraction(vocab, 0) == 1
     # a: sqrt(.01 / .9) + .01 / .9, b: sqrt(.01 / .1) + .01 / .1
     assert w2vlimits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
-
-
-def test_mean_context(tmp_path):
     (path := tmp_path / "text").write_text("a b c\n" * 100)
     text = encode([str(path)])
     # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.

@@ -121,7 +121,7 @@ def test_the_mean_over_sets_is_resampled_and_tested_as_a_whole(run, toy, tmp_pat
     assert table[-1].split() == ["mean", "-", *(f"{mean[key]:.4f}" for key in figures), str(two)]
 
 
-def test_options_take_effect(run, toy, tmp_path):
+def test_all_policies_are_options_and_take_effect(run, toy, tmp_path):
     one, _, words = toy
 
     def line(*options):
@@ -140,6 +140,10 @@ def test_options_take_effect(run, toy, tmp_path):
     assert (line("--case", "as-is")["covered"], line("--case", "as-is")["rho"]) == (0, None)
     assert line("-format", "text") == default
     assert run("eval-sim", one, "--set", words, "--format", "npy").exit_code == 1
+    from tiedtools.cli.evaluate import eval_sim
+
+    choices = {p.name: tuple(p.type.choices) for p in eval_sim.params if hasattr(p.type, "choices")}
+    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)
 
 
 UNDEFINED = [  # scores of three pairs, the last with an unknown word, of which the first two have cosines 0 and .6
@@ -190,10 +194,3 @@ def test_names_need_not_be_utf8(toy, tmp_path):
     command = [sys.executable, "-m", "tiedtools", "eval-sim", vectors, "--set", pairs]
     table = subprocess.check_output(command, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert re.search(b"^%b  .*  %b$" % (re.escape(pairs), re.escape(vectors)), table, re.M)
-
-
-def test_the_command_offers_all_policies():
-    from tiedtools.cli.evaluate import eval_sim
-
-    choices = {p.name: tuple(p.type.choices) for p in eval_sim.params if hasattr(p.type, "choices")}
-    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)

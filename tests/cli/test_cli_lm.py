@@ -192,16 +192,13 @@ def test_generate_from_a_prompt(run, lm, closed):
     assert "skipped" in run("generate", closed, "--prompt", "the dog").stderr
 
 
-def test_nbest(run, lm):
+def test_nbest(run, lm, tmp_path):
     hypotheses = "the cat sat\n\nthe dog\n"
     expected = [logprobs(FakeLM(), words).sum() for words in ("the cat sat </s>", "</s>", "the <unk> </s>")]
     result = run("nbest", lm, input=hypotheses.encode())
     assert result.stdout == "".join(f"{p:.6f}\n" for p in expected)
     assert "read as `<unk>`" in result.stderr
     assert run("nbest", lm, "--batch", 1, input=hypotheses.encode()).stdout == result.stdout
-
-
-def test_nbest_of_utterances(run, lm, tmp_path):
     (path := tmp_path / "lists.gz").write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
     model = FakeLM()
     first = {words: logprobs(model, f"{words} </s>").sum() for words in ("the cat", "mat")}

@@ -55,9 +55,6 @@ def test_lstm_is_lm_with_the_cell_lstm(run, text):
     assert b"depth" not in ours["header"].tobytes() and b"transform_bias" not in ours["header"].tobytes()
     resumed = run("lm", *SMALL, "-epochs", 3, "-checkpoint", "lstm-c", "--resume", "-output", "w", "text")
     assert resumed.exit_code == 0 and "epoch 3: " in resumed.stderr and "epoch 1: " not in resumed.stderr
-
-
-def test_lm_has_the_options_of_lstm_and_those_of_cells():
     lstm, lm = ({option.name: option.opts for option in cli.get_command(None, name).params} for name in ("lstm", "lm"))
     assert lm == {name: lm[name] for name in lm if name in lstm or name in ("cell", "depth", "transform_bias")}
     assert len(lm) == len(lstm) + 3 and all(lm[name] == opts for name, opts in lstm.items())

@@ -235,11 +235,15 @@ def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, fo
 # Options
 
 
-def test_a_model_of_another_kind_is_rejected(rnnlm, run, folder):
+def test_what_cannot_be_continued(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
         assert result.exit_code == 1 and "l: is a model of kind lstm, not rnnlm" in result.stderr
+    args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
+    assert rnnlm(*args).exit_code == 0
+    result = rnnlm(*args, "--threads", 2)
+    assert result.exit_code == 1 and "c: was created with a different number of threads" in result.stderr
 
 
 @pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)
@@ -287,13 +291,6 @@ def test_a_resumed_run_updates_the_model_file(original, folder, lost):
     (folder / "m").unlink() if lost else (folder / "m").write_bytes(early)  # as if killed before it was rewritten
     original(*args, "-max-iter", 3)
     assert (folder / "m").read_bytes() == expected
-
-
-def test_a_checkpoint_with_another_number_of_threads_is_rejected(rnnlm):
-    args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
-    assert rnnlm(*args).exit_code == 0
-    result = rnnlm(*args, "--threads", 2)
-    assert result.exit_code == 1 and "c: was created with a different number of threads" in result.stderr
 
 
 def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch):

@@ -128,7 +128,7 @@ def stderr(monkeypatch):
     return stderr
 
 
-def test_progress_bar_on_a_terminal(stderr, monkeypatch):
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stderr, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = stderr(Terminal())
     reporter = Report()
@@ -140,9 +140,6 @@ def test_progress_bar_on_a_terminal(stderr, monkeypatch):
     text = stream.getvalue()
     assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
     assert "epoch 1: loss 1.5000" in text
-
-
-def test_periodic_lines_elsewhere(stderr):
     stream = stderr(io.StringIO())
     reporter = Report()
     reporter.begin(1000)

@@ -46,7 +46,7 @@ def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_contents_of_a_manifest(run, here):
+def test_contents_of_manifests(run, here):
     succeed(run, COMMANDS["w2v"])
     manifest = read(here / "v.run.json")
     assert (manifest["tiedtools"], manifest["directory"]) == (__version__, str(here))
@@ -68,6 +68,11 @@ def test_contents_of_a_manifest(run, here):
     assert (settings["lr"], settings["write"]) == (0.05, "in") and "size" not in settings
     assert {"python", "numpy", "numba", "platform", "processor"} <= set(manifest["environment"])
     assert sorted(os.listdir(here)) == ["c.txt", "m.npz", "v", "v.run.json", "w"]
+    succeed(run, COMMANDS["lstm"])
+    manifest = read(here / "v.run.json")
+    assert manifest["epochs"] == 2 and min(manifest[f"{text}_ppl"] for text in ("train", "valid", "test")) > 1
+    assert [text["path"] for text in manifest["inputs"]] == ["c.txt", "c.txt"]
+    assert manifest["settings"]["hidden"] == 5 and manifest["tokens"]["test"] == 1260
 
 
 @pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
@@ -106,20 +111,15 @@ def test_a_rerun_from_another_folder(run, here, monkeypatch):
     monkeypatch.chdir(here / "other")
     run("rerun", "../v.run.json")
     assert (here / "v").read_text() == "precious" and (here / "v.rerun" / "v").exists()
+
+
+def test_directory(run, here, monkeypatch):
     succeed(run, COMMANDS["w2v"])
     (here / "elsewhere").mkdir()
     (here / "c.txt").rename(here / "elsewhere" / "c.txt")
     assert "c.txt: cannot be read" in run("rerun", "v.run.json").stderr
     succeed(run, "rerun v.run.json --directory elsewhere")
     assert (here / "v.rerun" / "v").exists() and os.getcwd() == str(here)
-
-
-def test_manifest_of_a_language_model(run, here):
-    succeed(run, COMMANDS["lstm"])
-    manifest = read(here / "v.run.json")
-    assert manifest["epochs"] == 2 and min(manifest[f"{text}_ppl"] for text in ("train", "valid", "test")) > 1
-    assert [text["path"] for text in manifest["inputs"]] == ["c.txt", "c.txt"]
-    assert manifest["settings"]["hidden"] == 5 and manifest["tokens"]["test"] == 1260
 
 
 @pytest.mark.parametrize("log", ["", " --log-json l"])

@@ -85,9 +85,6 @@ def test_pairs_are_answered_by_the_mean_offset_of_the_others(tmp_path):
     lines = by_section(summarize(analogy_set, answered))
     assert list(lines)[3:] == ["inflectional", "derivational", "encyclopedic", "lexicographic", "total"]
     assert lines["inflectional"]["correct"] == sum(expected[:8]) and lines["derivational"]["questions"] == 0
-
-
-def test_any_of_several_answers_is_correct_and_the_first_known_counts(tmp_path):
     vectors = grid(0.1)
     plain = {"s": [(f"x{k}", f"y{k}") for k in range(6)]}
     several = {"s": [(a, f"none/{b}/x{k}") for k, (a, b) in enumerate(plain["s"])]}
@@ -133,7 +130,7 @@ def test_restrict_leaves_out_questions_and_answers(toy):
     assert answered.right[answered.known].tolist() != answer(vectors, analogy_set).right[answered.known].tolist()
 
 
-def test_case_policies(tmp_path):
+def test_case_policies_and_questions_left_out(tmp_path):
     vectors = Vectors(["rome", "Italy", "paris", "france", "France"], np.eye(5)[[0, 1, 2, 3, 3]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("Rome", "Italy", "Paris", "France")]}))
     found = [answer(vectors, analogy_set, case=case) for case in ("as-is", "lower", "fallback")]
@@ -142,9 +139,6 @@ def test_case_policies(tmp_path):
     assert found[2].right.tolist() == [False]
     # Without `France`, it is the answer.
     assert answer(vectors, analogy_set, restrict=4).right.tolist() == [True]
-
-
-def test_questions_left_out(tmp_path):
     vectors = Vectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "b"), ("a", "a", "a", "b")]}))
     assert answer(vectors, analogy_set).right.tolist() == [False, True]
@@ -201,7 +195,7 @@ def test_intervals_and_p_agree_with_scipy():
         assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_difference_is_paired(tmp_path):
+def test_a_difference_is_paired_and_its_interval_covers_the_truth(tmp_path):
     analogy_set = read_set(write_set(tmp_path / "set", {"one": questions(0, 10), "two": questions(10, 12)}))
     known = np.arange(92) < 90
     one, two = (np.arange(92) % 10 < correct for correct in (5, 6))
@@ -216,9 +210,6 @@ def test_a_difference_is_paired(tmp_path):
     single = wilson(45, 90)
     assert line["high"] - line["low"] < 0.7 * (single[1] - single[0])
     assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
-
-
-def test_the_interval_of_a_difference_covers_the_true_difference(tmp_path):
     analogy_set = read_set(write_set(tmp_path / "set", {"s": questions()}))
     rng = np.random.default_rng(1)
     known, truth, inside = np.ones(132, bool), 0.1, 0

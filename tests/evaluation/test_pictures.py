@@ -274,16 +274,13 @@ def test_densities_integrate_to_one(axes):
     assert other[-1] == pytest.approx(100) and (axes.get_xlabel(), axes.get_ylabel()) == ("gate", "density")
 
 
-def test_file_names_need_not_be_utf8(run, vectors, tmp_path):
+def test_odd_file_names_and_unknown_words(run, vectors, tmp_path):
     log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)
     pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
     for k, args in enumerate((["curves", log], ["similarity", vectors, "--set", pairs])):
         assert run("plot", *args, "-output", tmp_path / f"{k}.svg").exit_code == 0
         ElementTree.parse(tmp_path / f"{k}.svg")
-
-
-def test_unknown_words_are_reported_and_the_others_drawn(run, vectors, tmp_path):
     result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()

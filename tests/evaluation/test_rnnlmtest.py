@@ -202,9 +202,6 @@ def test_nbest_interpolated_with_another_model(hypotheses, tmp_path):
         f"test log probability 0.750000*rnn + 0.250000*other_lm: {both:f}\n\n"
         f"PPL net: {ppl[0]:f}\nPPL other: {ppl[1]:f}\nPPL combine: {ppl[2]:f}\n"
     )
-
-
-def test_no_hypotheses(tmp_path):
     (tmp_path / "empty").write_text("\n\n")
     refused(lambda: printed(rnnlmtest.nbest, OpenLM(), str(tmp_path / "empty")), "empty: no hypotheses")
 

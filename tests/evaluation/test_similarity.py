@@ -77,7 +77,7 @@ def test_spearman_is_nan_where_undefined(x, y):
 # Policies
 
 
-def test_a_pair_with_an_unknown_word_under_each_policy():
+def test_policies_for_unknown_words_and_case():
     toy = set_of(("a", "c", 1), ("a", "x", 2), ("x", "y", 3), ("a", "null", 4))
     skip, zero, mean = (judge(PLANE, toy, oov) for oov in ("skip", "zero", "mean"))
     for judged in (skip, zero, mean):
@@ -89,9 +89,6 @@ def test_a_pair_with_an_unknown_word_under_each_policy():
     assert zero.used.all() and zero.cosines[1:3].tolist() == [0, 0]
     # The mean of the five vectors is (1, 1.2).
     assert mean.used.all() and mean.cosines[1:3] == pytest.approx([1 / math.sqrt(2.44), 1])
-
-
-def test_cases_of_words():
     toy = set_of(("a", "Dog", 1), ("a", "dog", 2), ("A", "c", 3))
     assert judge(PLANE, toy, case="as-is").known.tolist() == [True, False, False]
     assert judge(PLANE, toy, case="lower").known.tolist() == [False, False, True]
@@ -137,7 +134,7 @@ def test_every_resample_is_ranked_exactly(monkeypatch):
     assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_interval_width_matches_theory_and_shrinks_with_pairs():
+def test_widths_of_intervals():
     rng = np.random.default_rng(3)
     widths = []
     for P in (100, 400, 1600):
@@ -147,10 +144,7 @@ def test_interval_width_matches_theory_and_shrinks_with_pairs():
         assert high - low == pytest.approx(2 * 1.96 / math.sqrt(P - 1), rel=0.2)
         widths.append(high - low)
     assert widths[0] > widths[1] > widths[2]
-
-
-def test_intervals_of_two_or_three_pairs_are_uninformative():
-    """For two pairs rho is 1, -1, or undefined; a resample of three repeats a single pair with probability 1/9."""
+    # For two pairs rho is 1, -1, or undefined; a resample of three repeats a single pair with probability 1/9.
     for P in (2, 3):
         x = np.arange(P)
         assert interval(bootstrap(x, [x], 1000, 1)[0]) == (-1, 1)
@@ -208,9 +202,6 @@ def test_p_approximates_the_exact_permutation_test(monkeypatch):
     assert p == p_value(scores, two, one, 20_000, 1)
     monkeypatch.setattr(similarity, "BLOCK", 100)
     assert p == p_value(scores, one, two, 20_000, 1)
-
-
-def test_p_of_certain_and_undefined_differences():
     assert similarity.permutation_test(np.array([0.5, np.nan, 0.1, -0.6])) == 0.75
     assert similarity.permutation_test(np.array([0.5])) is None
     scores, noise = np.random.default_rng(8).standard_normal((2, 200))

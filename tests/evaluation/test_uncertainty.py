@@ -27,7 +27,7 @@ def plain_cosine(a, b):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_intervals_are_students_on_fishers_z():
+def test_intervals_of_means_and_differences():
     values = RNG.uniform(-0.9, 0.9, 12)
     z = np.arctanh(values)
     ends = np.tanh(z.mean() + np.array(stats.t.interval(0.95, 11)) * z.std(ddof=1))
@@ -42,10 +42,7 @@ def test_intervals_are_students_on_fishers_z():
     shifted = np.tanh(np.percentile(np.arctanh(many), [2.5, 97.5]) - middle)
     np.testing.assert_allclose(uncertainty.estimate(many, [0.0])[1:3], shifted)
     assert np.isnan(uncertainty.estimate([0.5])[1:3]).all()
-
-
-def test_differences_have_welchs_degrees_of_freedom():
-    """The interval is for the difference of two single runs: variances are not divided by the numbers of runs."""
+    # The interval is for the difference of two single runs: variances are not divided by the numbers of runs.
     one, two = RNG.normal(0, 1, 7), RNG.normal(1, 3, 12)
     a, b = one.var(ddof=1), two.var(ddof=1)
     freedom = (a + b) ** 2 / (a**2 / 6 + b**2 / 11)

@@ -55,16 +55,19 @@ def load(tmp_path, cache, monkeypatch):
     return load
 
 
-def test_kernels_are_recompiled_when_their_file_or_a_helper_changes(load, tmp_path, monkeypatch):
+def test_kernels_are_recompiled_when_their_file_changes(load, tmp_path):
     assert [load(), load()] == [False, True]
     (tmp_path / "kernel.py").write_text(f"{KERNEL}\n# changed\n")
     assert [load(), load()] == [False, True]
+
+
+def test_kernels_are_recompiled_when_a_helper_changes(load, monkeypatch):
     assert [load(), load()] == [False, True]
     monkeypatch.setattr(jit, "digest", lambda: "another")
     assert [load(), load()] == [False, True]
 
 
-def test_a_full_disk_or_an_upgrade_does_not_stop_a_kernel(load, cache):
+def test_a_full_disk_does_not_stop_a_kernel(load, cache):
     def fail(*args):
         raise OSError(28, "No space left on device")
 
@@ -72,7 +75,10 @@ def test_a_full_disk_or_an_upgrade_does_not_stop_a_kernel(load, cache):
         patch.setattr(jit.Files, "_save_data", fail)
         assert [load(), load()] == [False, False]
     assert [load(), load()] == [False, True]
-    # A kernel imported after it is the new one, but the folder is that of the old ones.
+
+
+def test_nothing_is_cached_after_an_upgrade_during_the_run(load):
+    """A kernel imported after it is the new one, but the folder is that of the old ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jit, "changed", lambda: True)
         assert [load(), load()] == [False, False]
@@ -217,10 +223,13 @@ def find():
     return cachefolder.folder()
 
 
-def test_folders_of_the_environment_come_first(user, monkeypatch):
+def test_xdg_cache_home(user):
     path = find()
     assert path == user / "cache" / "tiedtools" / "kernels" / cachefolder.digest() and path.is_dir()
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_numba_cache_dir_comes_first(user, monkeypatch):
     monkeypatch.setattr(cachefolder.numba.config, "CACHE_DIR", str(user / "numba"))
     assert find().parent == user / "numba" / "tiedtools" and not (user / "cache").exists()
     (user / "numba" / "tiedtools").chmod(0o755)

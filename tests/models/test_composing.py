@@ -13,7 +13,7 @@ import tiedtools as tt
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.similarity import SimilaritySet, judge
 from tiedtools.files.modelfile import load_model
-from tiedtools.models.composing import compose, composer, gates
+from tiedtools.models.composing import composer, gates
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.vocab import Vocab
@@ -53,7 +53,7 @@ def test_only_models_with_composed_vectors_read_other_words(model, tmp_path, run
     assert result.exit_code == 1 and f"{path}: has a vector per word; to compose vectors, train" in result.stderr
 
 
-def test_unknown_subwords_and_long_words_are_reported(model, messages):
+def test_unknown_subwords_are_reported(model, messages):
     words = ["gods", "1!", *(f"cat{k}" for k in range(9))]
     assert composer(str(model))(words).words == ["gods", *words[2:]]
     assert messages() == (
@@ -61,6 +61,9 @@ def test_unknown_subwords_and_long_words_are_reported(model, messages):
         " 'cat0' (0), 'cat1' (1), 'cat2' (2), 'cat3' (3), 'cat4' (4), and 4 more\n"
     )
     np.testing.assert_array_equal(composer(str(model))(["cat1"])["cat1"], composer(str(model))(["cat"])["cat"])
+
+
+def test_words_longer_than_those_of_training_are_reported(model, messages):
     long, longest = "cat" * 6, load_model(str(model)).longest
     vectors = composer(str(model))(["cats", long, long + "s"])
     assert messages() == f"{model}: only the first {longest} chars used of 2 words: {long!r}, {long + 's'!r}\n"
@@ -115,6 +118,11 @@ def test_composed_vectors_in_python(model):
     refused(lambda: other.save(f"{model}.2"), "another vocabulary than its own cannot be saved; save the original")
     refused(lambda: compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"]), "model: has a vector per word; to")
     refused(lambda: m.compose(["gods"], "both"), "`which='both'` is not one of in, out, sum,", kind=Contradiction)
+    theirs, compose = Vectors.read(str(model)), load_model(str(model)).compose
+    judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
+    assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
+    expected = [cosine(*compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
+    np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
 
 
 PAIRS = [("cats", "owl"), ("Gods", "cats"), ("1!", "cat"), ("tac", "Owls"), ("OWL", "dog")]
@@ -136,14 +144,6 @@ def test_similarity_of_words_outside_the_vocabulary(run, model, pairs, case, cov
     settings = dict(oov="compose", case=case, bootstrap=0)
     for source in model, tt.load(model):
         assert tt.evaluate_similarity(source, pairs, **settings)["sets"] == [told]
-
-
-def test_cosines_of_composed_words(model):
-    theirs, compose = Vectors.read(str(model)), load_model(str(model)).compose
-    judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
-    assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
-    expected = [cosine(*compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
-    np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
 
 
 def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tmp_path):

@@ -223,15 +223,12 @@ def test_nt_asgd_begins_once_when_validation_no_longer_improves(losses, begins):
     assert changes == [begins] * (begins is not None) and update.begun == (begins is not None)
 
 
-def test_nt_asgd_begins_after_epochs():
+def test_nt_asgd_is_sgd_until_it_begins():
     update = optimizer(params(), Optimization(optimizer="nt-asgd", nonmono=2), 0.0)
     assert [update.epoch([1, 2, 3, 4][:k]) for k in range(1, 5)] == [False, False, False, True]
     for after, begins in (2, 2), (6, 4), (0, 4):
         update = optimizer(params(), Optimization(optimizer="nt-asgd", nonmono=2, average_after=after), 0.0)
         assert [k for k in range(1, 7) if update.epoch([3, 2, 1, 9, 9, 9][:k])] == [begins]
-
-
-def test_nt_asgd_is_sgd_until_it_begins():
     both = []
     for name in "sgd", "nt-asgd":
         p = params()

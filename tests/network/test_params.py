@@ -44,14 +44,6 @@ def by_rows():
     return params
 
 
-def test_tied_names_share_one_array(params):
-    params["emb_in"][2, 3] = 7
-    assert params["emb_out"][2, 3] == 7 and params["emb_out"].shape == (6, 5)
-    assert np.shares_memory(params["emb_in"], params["emb_out"])
-    assert {name for name, _ in params.owners()} == {"emb_in", "W", "b"}
-    assert params.count == 30 + 15 + 6
-
-
 @pytest.mark.parametrize("first, second", [((6, 5), (5, 6)), ((6, 5), (6, 4)), ((6,), (6, 1))])
 def test_tied_arrays_must_have_the_same_shape(first, second):
     params = Params(Team(1))
@@ -61,7 +53,7 @@ def test_tied_arrays_must_have_the_same_shape(first, second):
         params.add("out", second)
 
 
-def test_arrays_are_disjoint_aligned_views_of_the_flat_array(params):
+def test_arrays_are_disjoint_aligned_views_shared_by_tied_names(params):
     assert params.values.dtype == params["W"].dtype == params.dtype
     for k, (name, array) in enumerate(params.owners(), 1):
         assert not array.any(), "arrays overlap or are not zero-initialized"
@@ -74,9 +66,14 @@ def test_arrays_are_disjoint_aligned_views_of_the_flat_array(params):
     for name in "emb_in", "W":
         padded = params.padded(name)
         assert all(row.ctypes.data % 64 == 0 for row in padded) and (padded.strides[0] // 64) % 2
+    params["emb_in"][2, 3] = 7
+    assert params["emb_out"][2, 3] == 7 and params["emb_out"].shape == (6, 5)
+    assert np.shares_memory(params["emb_in"], params["emb_out"])
+    assert {name for name, _ in params.owners()} == {"emb_in", "W", "b"}
+    assert params.count == 30 + 15 + 6
 
 
-def test_first_gradient_overwrites_and_later_ones_accumulate(params):
+def test_gradients_accumulate_by_rows_or_as_a_whole(params):
     for _ in range(2):
         params.begin_step()
         grad, accumulate = params.gradient("emb_out")
@@ -84,10 +81,7 @@ def test_first_gradient_overwrites_and_later_ones_accumulate(params):
         again, accumulate = params.gradient("emb_in")
         assert accumulate and np.shares_memory(grad, again)
         assert params.gradient("W")[1] is False and params.gradient("W")[1] is True
-
-
-def test_row_gradients_of_an_array_with_a_dense_gradient(params):
-    """Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first."""
+    # Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first.
     rows = np.array([1, 4])
     params.begin_step()
     params.gradient("emb_out")[0][:] = 2
@@ -163,11 +157,16 @@ def counts(threads, calls):
     return expected
 
 
-def test_each_thread_runs_the_kernel_once_with_its_index(team):
+def test_each_thread_runs_once_and_sees_writes_before_a_barrier(team):
     calls = np.zeros((6, 6), np.int64)
     for again in range(20):
         team(mark, calls)
         assert (calls == counts(team.threads, again + 1)).all(), "all threads have finished"
+    out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
+    team(sums, out, totals)
+    for before, after in itertools.pairwise(out):
+        assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
+    assert (totals == 1).all()
 
 
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
@@ -189,14 +188,6 @@ def sums(worker, out, totals):
     begin, end = partition(worker, totals.size, 4)
     for k in range(begin, end):
         totals[k] += 1
-
-
-def test_writes_before_a_barrier_are_visible_after_it(team):
-    out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
-    team(sums, out, totals)
-    for before, after in itertools.pairwise(out):
-        assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
-    assert (totals == 1).all()
 
 
 def test_parts_are_complete_and_do_not_overlap():

@@ -191,12 +191,9 @@ def test_samples_are_distinct_with_the_expected_frequencies(samples):
     assert seen[by_rank[0]] > seen[by_rank[-1]]
 
 
-def test_draws_depend_on_the_seed():
+def test_draws_depend_on_the_seed_and_are_limited_to_the_vocabulary():
     first, again, other = (layer(10).draw(seed)[0].tolist() for seed in (5, 5, 6))
     assert first == again != other
-
-
-def test_sample_size_is_limited_to_the_vocabulary():
     assert layer(1000).samples == V - 1
 
 
@@ -240,9 +237,6 @@ def test_masks_depend_only_on_the_seed():
         # Independent masks agree in .3^2 + .7^2 = 58% of all elements.
         assert abs((other == first).mean() - 0.58) < 0.03
     assert stride(n, np.float32) != n, "n must need padding"
-
-
-def test_no_dropout_without_a_seed():
     x = np.ones((T, B, n), np.float32)
     layer = Dropout(Params(Team(1)), "site", 0.5)
     assert layer.forward(x, Step(None)) is x and layer.backward(x) is x

@@ -128,7 +128,7 @@ def test_a_killed_rank_ends_all_with_one_line_that_names_it(victim, corpus, tmp_
     assert not (tmp_path / "vectors").exists()
 
 
-def test_a_text_missing_on_one_machine(corpus, tmp_path):
+def test_a_text_missing_or_a_disk_full_on_one_machine(corpus, tmp_path):
     for k, there in enumerate((True, False)):
         (tmp_path / f"{k}").mkdir()
         if there:
@@ -139,9 +139,6 @@ def test_a_text_missing_on_one_machine(corpus, tmp_path):
         "tiedtools: rank 1 of 2: text: cannot be read: No such file or directory; check the name"
     ]
     assert not (tmp_path / "0" / "vectors").exists()
-
-
-def test_a_disk_that_is_full_on_one_machine(corpus, tmp_path):
     full = "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)) or make(*args, **options)"
     patch = f"make = tempfile.TemporaryFile\n    tempfile.TemporaryFile = lambda *args, **options: {full}"
     process = start(2, "w2v", *OPTIONS, "-output", tmp_path / "vectors", *corpus, env=on_rank_1(tmp_path, patch))

@@ -100,13 +100,16 @@ def test_backup_names_are_checked_before_training(train, tmp_path, command):
     assert not (tmp_path / "v").exists()
 
 
-def test_failed_backups_and_runs_write_no_manifest(train, tmp_path):
+def test_a_failed_backup_of_the_log_does_not_fail_the_run(train, tmp_path):
     assert train(W2V, "--log-json", "log").exit_code == 0
     (tmp_path / "log.finished").mkdir()  # the backup cannot be written
     with RunFiles({}, log_path="log") as files:
         files.begin_log()
         files.finish(None, {})
     assert not files.backups and (tmp_path / "log.finished").is_dir()
+
+
+def test_a_failed_run_writes_no_manifest(train, tmp_path):
     (tmp_path / "text").write_text("a\nb\n" * 9)
     result = train(W2V, "--manifest", "m", "--save-vocab", "vocabulary")
     assert result.exit_code == 1 and "no word has a neighbor to predict it from" in result.stderr

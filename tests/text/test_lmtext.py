@@ -199,7 +199,7 @@ def as_words(ids, vocab):
     return " ".join(vocab.words[k] for k in ids).replace("</s>", "|")
 
 
-def test_words(texts):
+def test_words_of_bitexts(texts, tmp_path):
     s, t = texts(s="b a\n\nb c\n", t="x\n\ny x <unk>")
     text = Bitext.read(s, t)
     assert text.source_vocab.words == ["</s>", "<unk>", "b", "a", "c"]
@@ -210,6 +210,11 @@ def test_words(texts):
     assert as_words(text.train.target, text.target_vocab) == "x | | y x <unk> |"
     assert text.train.lines == 3 and text.train.source.dtype == np.int32
     assert text.vocab is text.target_vocab and text.codes == "" and text.valid is None
+    s, t, more = texts(s="a\nb", t="x\ny\nz\n", more="c\n")
+    (tmp_path / "more.xz").write_bytes(lzma.compress(b"c"))
+    for other in more, [str(tmp_path / "more.xz")]:
+        text = Bitext.read(s + other, t)
+        assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
 
 
 def test_joint_vocabulary_and_its_limits(texts):
@@ -236,14 +241,6 @@ def test_bpe_is_joint(texts):
     assert text.codes.startswith("#version: 0.2\nl o")
     joint = Bitext.read(s, t, bpe=6, joint=True)
     assert set(joint.vocab.words) == {*text.source_vocab.words, *text.target_vocab.words}
-
-
-def test_several_and_compressed_files(texts, tmp_path):
-    s, t, more = texts(s="a\nb", t="x\ny\nz\n", more="c\n")
-    (tmp_path / "more.xz").write_bytes(lzma.compress(b"c"))
-    for other in more, [str(tmp_path / "more.xz")]:
-        text = Bitext.read(s + other, t)
-        assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
 
 
 @pytest.mark.parametrize("lines", ["a b\n\n\nzz c\n\n", "\na\n", "a  \n b"])

@@ -120,7 +120,7 @@ def test_other_files_are_refused(tmp_path, content, problem):
     assert str(error.value).startswith(str(path)) and problem in str(error.value)
 
 
-def test_other_files_of_morfessor_are_refused(model, tmp_path):
+def test_other_files_of_morfessor_are_refused_and_converted(model, tmp_path, monkeypatch):
     import morfessor
 
     files = morfessor.MorfessorIO(encoding="utf-8")
@@ -129,10 +129,7 @@ def test_other_files_of_morfessor_are_refused(model, tmp_path):
     (tmp_path / "lexicon").write_text(lexicon, "utf-8")  # as Morfessor writes it, in any locale
     refused(lambda: morphs.read(str(tmp_path / "a model")), "Python pickle; convert it with `morfessor", "' --save-seg")
     refused(lambda: morphs.read(str(tmp_path / "lexicon")), "is this a lexicon")
-
-
-def test_the_command_that_converts_a_binary_model(model, tmp_path, monkeypatch):
-    """Run the command in the message: its output is what `read` accepts."""
+    # Run the command in the message: its output is what `read` accepts.
     import morfessor.cmd
 
     binary = tmp_path / "a model"
@@ -159,15 +156,12 @@ SYLLABLES = [
 ]  # fmt: skip
 
 
-def test_syllables(pyphen):
+def test_syllables_and_their_versions(pyphen):
     for language, word, syllables in SYLLABLES:
         assert Syllables(language).segment(word) == syllables.split()
     assert "".join(Syllables("en_US").segment("İİİİstanbulİ")) == "İİİİstanbulİ"
     again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
     assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]
-
-
-def test_patterns_of_another_version(pyphen):
     made = Syllables("de_DE").load()
     assert made.version == pyphen.__version__ and len(made.patterns) == 64
     assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same

@@ -83,16 +83,7 @@ def test_shares_are_the_text_in_order(tmp_path, files, size, block):
         assert max(at) - min(at) <= 1
 
 
-def test_a_part_has_the_lines_that_start_in_it(tmp_path):
-    data = b"ab\n\nc\r\nlast"
-    (path,) = write(tmp_path, [data])
-    starts = [0, 3, 4, 7]
-    for start, end in itertools.combinations_with_replacement(range(len(data) + 1), 2):
-        expected = b"".join(data[a:b] for a, b in zip(starts, [*starts[1:], len(data)]) if start <= a < end)
-        assert content(Part(path, start, end)) == expected
-
-
-def test_whole_files_and_their_parts(tmp_path):
+def test_files_and_parts_of_them(tmp_path):
     paths = write(tmp_path, [b"a b\n" * 10, b"c d\n" * 10, b"e f\n" * 20])
     assert shares(paths, 2) == [paths[:2], paths[2:]]
     assert shares(paths, 1) == [paths] and shares(["-"], 1) == [["-"]]
@@ -110,6 +101,15 @@ def test_whole_files_and_their_parts(tmp_path):
     assert shares([str(named), plain], 2) == [[str(named)], [plain]]
     (path,) = write(tmp_path, [b"text\nBZh9 text\nBZh9 text\n"])
     assert content(Part(path, 5, 8)) == b"BZh9 text\n"
+    data = b"ab\n\nc\r\nlast"
+    (path,) = write(tmp_path, [data])
+    starts = [0, 3, 4, 7]
+    for start, end in itertools.combinations_with_replacement(range(len(data) + 1), 2):
+        expected = b"".join(data[a:b] for a, b in zip(starts, [*starts[1:], len(data)]) if start <= a < end)
+        assert content(Part(path, start, end)) == expected
+    (path,) = write(tmp_path, [b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"])
+    assert [block for _, block in blocks([Part(path, 0, 1)])] == [b"a\n"]
+    assert [block for _, block in blocks([Part(path, 1, 10)])] == [b"\xef\xbb\xbfb\n"]
 
 
 def test_urls_are_divided(memory):
@@ -151,12 +151,6 @@ def test_messages_name_the_line_of_the_whole_file(tmp_path, monkeypatch, message
         for _ in blocks([part], "replace"):
             pass
         assert messages() == f"{path}: replaced 1 invalid UTF-8 sequence with U+FFFD, the first in line 4\n"
-
-
-def test_a_byte_order_mark_is_removed_only_at_the_start_of_the_file(tmp_path):
-    (path,) = write(tmp_path, [b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"])
-    assert [block for _, block in blocks([Part(path, 0, 1)])] == [b"a\n"]
-    assert [block for _, block in blocks([Part(path, 1, 10)])] == [b"\xef\xbb\xbfb\n"]
 
 
 def test_only_the_share_is_read(tmp_path, monkeypatch):

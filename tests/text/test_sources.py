@@ -160,7 +160,7 @@ def test_paths_and_open_files(path):
         assert not file.closed
 
 
-def test_sentences_are_read_piece_by_piece():
+def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
     """No more than a block is taken from it before the first words are used."""
     taken = 0
 
@@ -174,6 +174,13 @@ def test_sentences_are_read_piece_by_piece():
     assert len(source.read(BLOCK)) == BLOCK
     assert 5000 * taken == pytest.approx(BLOCK, rel=0.01)
     assert len(read([["a", "b"] * BLOCK])[1]) == 2 * BLOCK + 1
+
+    def failing():
+        yield ["a"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(failing())
 
 
 @pytest.mark.parametrize("source, problem", [
@@ -192,15 +199,6 @@ def test_other_sources_are_refused(source, problem):
     with pytest.raises(TiedtoolsError, match=problem) as raised:
         read(source)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
-
-
-def test_errors_of_the_source_itself_pass():
-    def failing():
-        yield ["a"]
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        read(failing())
 
 
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))

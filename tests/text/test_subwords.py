@@ -101,15 +101,12 @@ def test_a_file_of_morfessor_as_segmentation(tmp_path):
     assert made.segment("unlocked") == ["un", "lock", "ed"] and "l" in made.units
 
 
-def test_learned_morphs(libraries):
+def test_learned_morphs_and_syllables(libraries):
     made = Subwords.learn("morphs", WORDS * 2, seed=2)
     assert made.segmenter.counts == morphs.Lexicon.of(morphs.learn(WORDS[1:], 2)).counts
     assert "-" in made.segment("well-known") and "".join(made.segment("well-known")) == "well-known"
     atomic = Subwords.learn("morphs", WORDS, atomic_unk=True)
     assert atomic.segment("<unk>") == ["<unk>"] and atomic.segmenter.words == len(WORDS) - 2
-
-
-def test_learned_syllables(libraries):
     made = Subwords.learn("syllables", ["</s>", "<unk>", "hyphenation", "-"], "en_US")
     assert made.units == ["", "</s>", "<unk>", "hy", "phen", "ation", "-"]
     assert made.ids("hyphen") == ([3, 4], [])

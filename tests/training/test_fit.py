@@ -30,9 +30,20 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 # Batches
 
 
-def test_streams_are_contiguous_and_drop_the_remainder():
+def test_streams_and_windows_of_an_epoch(quiet):
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     refused(lambda: streams(np.arange(5, dtype=np.int32), 3), "5 tokens are too few for batch size 3; lower `batch` or")
+    model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
+    ids = np.arange(17, dtype=np.int32) % V
+    fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
+    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3, and 1.
+    assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
+    assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
+    assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
+    assert [step for *_, step, _ in model.seen] == list(range(6))
+    for k, (_, _, state, _, _) in enumerate(model.seen):
+        expected = model.start(2) if k in (0, 3) else model.seen[k - 1][4]
+        np.testing.assert_array_equal(state, expected)
 
 
 class Recorder(ToyLM):
@@ -46,20 +57,6 @@ class Recorder(ToyLM):
         result = super().train_step(ids, targets, state, step)
         self.seen[-1] += (result[2],)
         return result
-
-
-def test_windows_of_an_epoch(quiet):
-    model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
-    ids = np.arange(17, dtype=np.int32) % V
-    fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
-    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3, and 1.
-    assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
-    assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
-    assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
-    assert [step for *_, step, _ in model.seen] == list(range(6))
-    for k, (_, _, state, _, _) in enumerate(model.seen):
-        expected = model.start(2) if k in (0, 3) else model.seen[k - 1][4]
-        np.testing.assert_array_equal(state, expected)
 
 
 # Evaluation
@@ -126,7 +123,7 @@ def test_learning_rates_follow_the_perplexity(monkeypatch, quiet):
     assert [epoch["lr"] for epoch in history] == [8, 8, 8, 4, 4, 2]
 
 
-def test_the_best_epoch_is_kept_or_the_last(monkeypatch, quiet):
+def test_the_best_epoch_or_the_last_is_kept(monkeypatch, quiet):
     losses, snapshots = iter([3.0, 1.0, 2.0, 2.0]), []
 
     def evaluated(model, *args):
@@ -145,6 +142,7 @@ def test_the_best_epoch_is_kept_or_the_last(monkeypatch, quiet):
     history = run.go(quiet)
     assert run.best_epoch == 4 and [epoch["valid_ppl"] for epoch in history] == [None] * 4
     assert history[-1]["train_ppl"] < history[0]["train_ppl"]
+    refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
 
 
 @pytest.mark.parametrize("restart", ["best", "last"])
@@ -176,10 +174,6 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
         assert run.best_epoch == (2 if keep == "best" else 4)
         np.testing.assert_array_equal(model.params.values, states[run.best_epoch - 1])
     assert rates["best"] == rates["last"]  # rates depend on validation, not on `keep`
-
-
-def test_the_last_model_of_several_sessions_needs_a_restart_from_it():
-    refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
 
 
 # Divergence
@@ -314,7 +308,7 @@ def test_pairs_left_out_and_by_length(messages):
     assert list(by_length([], 2, 9)) == []
 
 
-def test_every_job_is_done_once_in_order():
+def test_every_job_is_done_once_or_none_after_an_error():
     for threads in (1, 4):
         done, lock = [], threading.Lock()
 
@@ -326,9 +320,6 @@ def test_every_job_is_done_once_in_order():
         jobs = [job for job, _ in done]
         assert sorted(jobs) == list(range(100)) and {t for _, t in done} <= set(range(threads))
         assert threads > 1 or jobs == list(range(100))
-
-
-def test_an_error_in_a_worker_stops_all_and_is_raised():
     stopped, done = [], []
 
     def work(thread, job):

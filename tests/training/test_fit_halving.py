@@ -70,22 +70,11 @@ def run(monkeypatch):
     return run
 
 
-def test_training_ends_at_the_second_small_improvement(run):
+def test_small_improvements_end_training_and_worse_epochs_are_undone(run):
     done, seen, rates = run([5.0, 4.0, 3.99, 3.9, 3.8, 3.79, 1.0])
     # 4.0 -> 3.99 is the first improvement below 0.3%; from then on the rate is halved after every epoch.
     assert rates == [8, 8, 8, 4, 2, 1] and done.schedule.over and done.schedule.lr == 1
     assert seen == [3, 6, 9, 12, 15, 18]
-
-
-@pytest.mark.parametrize("ratio, rates", [
-    (1.003, [8, 8, 8, 4, 2]), (1.0, [8, 8, 8, 8, 8, 8, 4]), (0.0, [8, 8, 8, 8, 8, 8, 8]), (1.1, [8, 8, 8, 4]),
-])  # fmt: skip
-def test_min_improvement_is_the_threshold(run, ratio, rates):
-    losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]
-    assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
-
-
-def test_a_worse_epoch_is_undone(run):
     done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
     assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
     assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
@@ -94,6 +83,14 @@ def test_a_worse_epoch_is_undone(run):
     done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
     assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
     assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
+
+
+@pytest.mark.parametrize("ratio, rates", [
+    (1.003, [8, 8, 8, 4, 2]), (1.0, [8, 8, 8, 8, 8, 8, 4]), (0.0, [8, 8, 8, 8, 8, 8, 8]), (1.1, [8, 8, 8, 4]),
+])  # fmt: skip
+def test_min_improvement_is_the_threshold(run, ratio, rates):
+    losses = [5.0, 4.0, 3.99, 3.7, 3.699, 3.7, 3.4]
+    assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
 
 
 def test_settings_without_validation_or_halving():
@@ -172,14 +169,11 @@ def test_batches_begin_the_resumed_epoch(tmp_path):
 # Messages
 
 
-def test_divergence_names_rnnlms_options():
+def test_messages_of_rnnlms_schedule(monkeypatch, messages):
     model = Counting(VOCAB, CONFIG)
     model.remedy = OnlineLearner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
     refused(lambda: fit(model, TRAIN, None, TRAINING, Progress()), "in epoch 1, after 0", " or `doc_lr`", kind=Diverged)
-
-
-def test_progress_is_per_epoch(monkeypatch, messages):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
     told = [line.split()[0] for line in messages().splitlines() if "ETA" in line]

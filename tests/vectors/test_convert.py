@@ -74,9 +74,6 @@ def test_pipes_and_compressed_files(run, source, tmp_path):
         assert run("convert", path, "-", "--to", "binary").stdout_bytes == binary
     assert run("convert", source, tmp_path / "b.txt.gz", "--to", "glove").exit_code == 0
     assert gzip.decompress((tmp_path / "b.txt.gz").read_bytes()) == source.read_bytes().partition(b"\n")[2]
-
-
-def test_zst(run, source, tmp_path):
     result = run("convert", source, tmp_path / "b.txt.zst")
     if "tiedtools[zst]" in result.stderr:
         pytest.skip("needs a Zstandard library: pip install tiedtools[zst]")

@@ -304,7 +304,7 @@ def test_only_fasttext_is_quantized_with_matching_rows(tmp_path):
         write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
 
 
-def test_k_means():
+def test_k_means_and_quantized_norms():
     rows, centroids = random(999, 3), random(256, 3, 1)
     codes, distances = np.empty(999, np.uint8), np.empty(256, np.float32)
     kernels.nearest(codes, distances, distances.view(np.int32), rows, np.ascontiguousarray(centroids.T))
@@ -316,9 +316,6 @@ def test_k_means():
         centroids = kmeans(rows, rows[:256], iterations)
         errors.append(np.square(rows[:, None] - centroids).sum(2).min(1).mean())
     assert errors[0] > errors[1] > errors[2]
-
-
-def test_norms_are_quantized_apart():
     matrix = random(300)
     matrix[0] = 0
     quantized = quantize(matrix)

@@ -113,7 +113,7 @@ def test_samples_are_recognized(here, kind):
     assert check.format == kind.strip() and check.problems == {} and check.use
 
 
-def test_formats_and_texts_are_named(here, run):
+def test_formats_texts_and_lists_of_words_are_named(here, run):
     with open("f", "wb") as file:
         morphs.write(file, [(1, ["un", "lock"]), (2, ["a"])])
     check = Check("f")
@@ -128,6 +128,12 @@ def test_formats_and_texts_are_named(here, run):
         "text:1: is neither a word2vec header 'V E' nor a word and numbers; is it a text, for `tiedtools vocab`?",
         "text: no format, 0 words of 0 numbers, 1 problem",
     ]
+    (here / "v").write_text(VECTORS)
+    for name, words in (("b.npy", "b.words"), ("c.tsv", "c.metadata.tsv"), ("vectors.tsv", "metadata.tsv")):
+        assert run("convert", "v", name).exit_code == 0
+        told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
+        result = run("check", words)
+        assert (result.exit_code, result.stdout) == (0, told)
 
 
 @pytest.mark.parametrize("text, position, problem", [
@@ -164,15 +170,6 @@ def test_arrays_of_models_are_checked(run, here, kind):
     assert run("check", "m").exit_code == 0
 
 
-def test_lists_of_words_name_their_matrix(run, here):
-    (here / "v").write_text(VECTORS)
-    for name, words in (("b.npy", "b.words"), ("c.tsv", "c.metadata.tsv"), ("vectors.tsv", "metadata.tsv")):
-        assert run("convert", "v", name).exit_code == 0
-        told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
-        result = run("check", words)
-        assert (result.exit_code, result.stdout) == (0, told)
-
-
 FASTTEXT = struct.pack("<2i12id3i2q", 793712314, 12, 2, 5, 5, 1, 5, 1, 2, 2, 10, 3, 6, 100, 1e-4, 1, 1, 0, 3, -1)
 
 
@@ -189,7 +186,7 @@ def test_hyperwords_matrices_with_words_but_no_counts(tmp_path):
 STARSPACE = "the\t0.5\t-0.25\n1984\t1e-05\t2\n__label__a\t3\t4\n"
 
 
-def test_starspace_models(run, tmp_path):
+def test_starspace_models_and_damaged_projector_files(run, tmp_path):
     path = tmp_path / "model.tsv"
     for text in STARSPACE, "".join(STARSPACE.splitlines(True)[::-1]), "".join(STARSPACE.splitlines(True)[1:]):
         path.write_text(text)  # also with a number as the first word
@@ -205,9 +202,6 @@ def test_starspace_models(run, tmp_path):
     path.write_text(STARSPACE.replace("\t4", ""))
     refused(lambda: Vectors.read(path), "model.tsv:3: expected 2 numbers after '__label__a', found 1")
     assert Check(str(path)).problems.keys() == {"ragged"}
-
-
-def test_a_damaged_projector_file_is_not_mistaken_for_starspace(tmp_path):
     (tmp_path / "vectors.tsv").write_text("x\t2\n3\t4\n5\t6\n")
     (tmp_path / "metadata.tsv").write_text("a\nb\nc\n")
     refused(lambda: Vectors.read(tmp_path / "vectors.tsv"), "vectors.tsv:1: is not tab-separated numbers")

@@ -190,10 +190,16 @@ def test_folders_that_model2vec_writes_are_read(tmp_path):
     assert_same(Vectors.read(tmp_path / "nested"), vectors)
 
 
-def test_the_unknown_word_is_no_word_unless_it_has_a_vector(tmp_path):
+def test_unknown_words_and_failed_writes_of_folders(tmp_path):
     vectors = tokens(["[UNK]", "a", "b", "a"])
     vectors.write(f"{tmp_path}/m/")
     assert_same(Vectors.read(tmp_path / "m"), Vectors(vectors.words[:3], vectors.matrix[:3]))  # of `a`, the first
+    tokens().write(f"{tmp_path}/m/")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
+    for words in (["a b"], [""]):
+        refused(lambda: tokens(words).write(f"{tmp_path}/m/"))
+    refused(lambda: Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16"), "too large for float16")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
 
 
 def test_commands_read_and_write_folders(run, tmp_path):
@@ -231,15 +237,6 @@ def test_damaged_folders_are_reported_in_one_line(tmp_path, damage):
         Vectors.read(tmp_path / "m")
     assert "\n" not in str(error.value)
     assert list(Check(f"{tmp_path}/m").problems) == ["unreadable"]
-
-
-def test_a_failed_write_leaves_the_earlier_folder(tmp_path):
-    tokens().write(f"{tmp_path}/m/")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
-    for words in (["a b"], [""]):
-        refused(lambda: tokens(words).write(f"{tmp_path}/m/"))
-    refused(lambda: Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16"), "too large for float16")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
 
 
 def halves(V=500, E=30):
@@ -290,16 +287,7 @@ def test_a_mapped_matrix_is_never_copied_as_a_whole(tmp_path, monkeypatch):
     assert peak < vectors.matrix.nbytes
 
 
-def test_the_library_reads_float16(tmp_path):
-    numpy = pytest.importorskip("safetensors.numpy")
-    halves().write(tmp_path / "v.safetensors", dtype="float16")
-    ((_, matrix),) = numpy.load_file(tmp_path / "v.safetensors").items()
-    np.testing.assert_array_equal(matrix, halves().matrix)
-    halves().write(tmp_path / "v.npy", dtype="float16")
-    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), halves().matrix)
-
-
-def test_what_float16_cannot_hold_is_refused(run, tmp_path):
+def test_float16_is_refused_if_too_small_and_read_by_the_library(run, tmp_path):
     Vectors(["a", "b"], [[1, 65519], [1, -65520]]).write(tmp_path / "v.txt")
     for target, options, part in (
         ("h.npy", [], "word 2: 'b' has a value too large for float16"),
@@ -309,6 +297,12 @@ def test_what_float16_cannot_hold_is_refused(run, tmp_path):
         result = run("convert", tmp_path / "v.txt", tmp_path / target, "--dtype", "float16", *options)
         assert (result.exit_code != 0) == bool(part) and (part or "") in result.stderr
     assert Vectors.read(tmp_path / "h.npy").matrix.tolist() == [[1, 65504]]
+    numpy = pytest.importorskip("safetensors.numpy")
+    halves().write(tmp_path / "v.safetensors", dtype="float16")
+    ((_, matrix),) = numpy.load_file(tmp_path / "v.safetensors").items()
+    np.testing.assert_array_equal(matrix, halves().matrix)
+    halves().write(tmp_path / "v.npy", dtype="float16")
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), halves().matrix)
 
 
 @pytest.mark.parametrize("command", [["check", "v.npy"], ["nn", "v.npy", "w1"], ["nn", "m", "w1"]])

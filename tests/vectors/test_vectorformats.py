@@ -52,16 +52,13 @@ def assert_same(vectors, expected, decimals=None):
 # Writing
 
 
-def test_files_match_word2vec_output(monkeypatch):
+def test_files_match_word2vec_and_printf(monkeypatch):
     vectors = Vectors(["</s>", "é"], [[0.5, -0.0], [1e-6, -1234.5]])
     assert written(vectors).decode() == "2 2\n</s> 0.500000 -0.000000\né 0.000001 -1234.500000\n"
     monkeypatch.setattr(streams, "BLOCK", 20)
     vectors = make(["</s>", "é", "b"], E=2)
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert written(vectors, "binary") == b"3 2\n</s> %b\n\xc3\xa9 %b\nb %b\n" % tuple(rows)
-
-
-def test_text_matches_printf_across_blocks(monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 1000)
     vectors = make([f"word{i}é" for i in range(500)], E=7)
     vectors.matrix[::50, 3] *= 1e12  # large values, which the kernel leaves to Python
@@ -69,9 +66,6 @@ def test_text_matches_printf_across_blocks(monkeypatch):
     for word, row in zip(vectors.words, vectors.matrix.tolist(), strict=True):
         lines.append(word + "".join(f" {x:.6f}" for x in row) + "\n")
     assert written(vectors).decode() == "".join(lines)
-
-
-def test_writes_noncontiguous_matrices():
     words = ["a", "b", "c"]
     plain = make(words)
     for matrix in (np.asfortranarray(plain.matrix), np.repeat(plain.matrix, 2, axis=0)[::2]):
@@ -118,7 +112,7 @@ def test_reads_standard_input_from_a_pipe(monkeypatch, format):
 # Files of other programs and other variants
 
 
-def test_unusual_binary_files(read):
+def test_unusual_files(read):
     vectors = make(["a", "b", "c"])
     rows = [row.astype("<f4").tobytes() for row in vectors.matrix]
     assert_same(read(b"3 5\na %bb %bc %b" % tuple(rows)), vectors)
@@ -126,6 +120,17 @@ def test_unusual_binary_files(read):
     for line_end in (b"", b"\n"):
         data = b"2 2\n" + b"a " + values[0].tobytes() + line_end + b"b " + values[1].tobytes() + line_end
         assert_same(read(data, format="binary"), Vectors(["a", "b"], values))
+    vectors = read(b". . 1 2\nat name@domain.com 3 4\n5 5 6\n")
+    assert_same(vectors, Vectors([". .", "at name@domain.com", "5"], [[1, 2], [3, 4], [5, 6]]))
+    # Midpoints of two float32, rounded to even, and both extremes of float32: the kernel leaves these to Python.
+    numbers = "1.000000059604644775390625 1.000000178813934326171875 7.1e-46 1e-99 3.4028235e38"
+    expected = [1, 1 + 2**-22, 2**-149, 0, 2.0**128 - 2.0**104]
+    assert_same(read(f"1 5\na {numbers}\n".encode()), Vectors(["a"], [expected]))
+    for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
+        position = ":3: " if data.endswith(b"\n") else "row 2"
+        refused(lambda: read(data), "some.", position, "not UTF-8", "`errors='replace'`")
+        assert read(data, errors="replace").words == ["a", "\ufffdb"]
+        assert read(data, errors="ignore").words == ["a", "b"]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3])  # with control characters; without, but not UTF-8
@@ -141,20 +146,6 @@ def test_distinguishes_binary_from_text(read, value):
 ])  # fmt: skip
 def test_tolerates_unambiguous_variations(read, text):
     assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))
-
-
-def test_unusual_text_files(read):
-    vectors = read(b". . 1 2\nat name@domain.com 3 4\n5 5 6\n")
-    assert_same(vectors, Vectors([". .", "at name@domain.com", "5"], [[1, 2], [3, 4], [5, 6]]))
-    # Midpoints of two float32, rounded to even, and both extremes of float32: the kernel leaves these to Python.
-    numbers = "1.000000059604644775390625 1.000000178813934326171875 7.1e-46 1e-99 3.4028235e38"
-    expected = [1, 1 + 2**-22, 2**-149, 0, 2.0**128 - 2.0**104]
-    assert_same(read(f"1 5\na {numbers}\n".encode()), Vectors(["a"], [expected]))
-    for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
-        position = ":3: " if data.endswith(b"\n") else "row 2"
-        refused(lambda: read(data), "some.", position, "not UTF-8", "`errors='replace'`")
-        assert read(data, errors="replace").words == ["a", "\ufffdb"]
-        assert read(data, errors="ignore").words == ["a", "b"]
 
 
 # Errors

@@ -133,7 +133,7 @@ def test_new_words_may_have_more_syllables_and_new_ones(tmp_path):
     np.testing.assert_array_equal([grown[word] for word in known.words], known.matrix)
 
 
-def test_the_continued_model_predicts_the_new_text_better(saved, tmp_path):
+def test_a_continued_run_predicts_better_and_resumes(saved, tmp_path):
     old, path = saved(epochs=6)
     inside = [[word for word in line if word not in ADDED] for line in SECOND]
     new = again(epochs=6).fit(inside, init_from=path)
@@ -142,9 +142,6 @@ def test_the_continued_model_predicts_the_new_text_better(saved, tmp_path):
     _, path = saved()
     refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
     refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))
-
-
-def test_a_continued_run_resumes(saved, tmp_path):
     _, path = saved("untied")
     options = dict(init_from=path, freeze="embeddings")
     again(epochs=3).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)

@@ -154,10 +154,7 @@ def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     cut = m.score(ids[:2], targets[:2], state, sample=0)
     rest = m.score(ids[2:], targets[2:], cut[1], sample=0)
     np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)
-
-
-def test_monte_carlo_samples_drop_no_words():
-    """As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word."""
+    # As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word.
     gal = dict(dropout_kind="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
     some, none = (model(drop_word=p, **gal) for p in (0.9, 0.0))
     ids, targets, state = window(some)

@@ -138,7 +138,16 @@ def test_round_trip(stored, binary, direct):
 
 
 def test_empty_classes(stored, messages):
-    """As in rnnlm, if there are more classes than the vocabulary fills."""
+    """rnnlm has as many classes as requested; empty classes take probability from all words."""
+    model = read(stored(content()), 1)
+    assert messages() == ""
+    path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
+    wider = read(path, 1)
+    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
+    assert messages().startswith(told)
+    logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
+    assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
+    # As in rnnlm, if there are more classes than the vocabulary fills.
     data = content(class_size=5, output_layer_size=12).decode()
     data = data.replace("\nDirect", "0.5\n0.25\n" * 3 + "\nDirect")
     model = read(stored(data.encode()), threads=1)
@@ -150,15 +159,6 @@ def test_empty_classes(stored, messages):
     ]
     np.testing.assert_allclose(logprobs[0], each, atol=1e-5)
     assert np.exp(each).sum() < 0.95
-    # rnnlm has as many classes as requested; empty classes take probability from all words.
-    model = read(stored(content()), 1)
-    assert messages() == ""
-    path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
-    wider = read(path, 1)
-    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
-    assert messages().startswith(told)
-    logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
-    assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
 
 
 BAD_VOCAB = [*zip(COUNTS, WORDS, CLASSES)]

@@ -106,7 +106,7 @@ def test_neither_order_nor_batch_nor_padding_changes_anything():
         assert as_lists([[h._replace(weights=h.weights[:, :n]) for h in shuffled[k]]]) == as_lists([alone])
 
 
-def test_scores_and_weights_are_those_of_the_given_translation():
+def test_scores_and_weights_are_those_of_given_translations():
     model, source = ToyTranslator(seed=2), sentences(5, 3)
     for b, found in enumerate(search(model, source, 4, 9, align=True)):
         assert len(found) >= 4
@@ -120,9 +120,6 @@ def test_scores_and_weights_are_those_of_the_given_translation():
             np.testing.assert_allclose(h.weights[:, : len(own)], weights[:, 0], atol=1e-7)
             assert not h.weights[:, len(own) :].any() and h.weights.sum(1) == pytest.approx(1)
             assert h.score(True) == pytest.approx(h.logprob / len(target))
-
-
-def test_given_translations_of_different_lengths():
     model, source, target = ToyTranslator(), sentences(5, 3), sentences(1, 6, seed=4)
     logprobs, _ = force(model, source, target)
     again, weights = force(model, source, target, align=True)
@@ -130,32 +127,23 @@ def test_given_translations_of_different_lengths():
     assert not logprobs[2:, 0].any() and logprobs[:2, 0].all() and weights.shape == (7, 2, 6)
 
 
-def test_finished_hypotheses_are_removed_from_the_batch():
+def test_limits_of_beam_search():
     model = ToyTranslator(seed=1)
     search(model, sentences(4, 4, 4), 5, 30)
     assert model.calls[0] == 3 and max(model.calls) <= 3 * 6 and model.calls[-1] < 15
-
-
-def test_banned_word_and_longest_translation():
     model, source = ToyTranslator(seed=5, ending=-9), sentences(3, 6)
     found = search(model, source, 3, 4)
     assert {len(h.ids) for hs in found for h in hs} == {4}
     word = int(found[0][0].ids[0])
     assert all(word not in h.ids for hs in search(model, source, 3, 4, banned=word) for h in hs)
-
-
-def test_more_hypotheses_than_words():
     found = search(ToyTranslator(target=["</s>", "<unk>", "a"]), sentences(2), 5, 3)
     assert len({tuple(h.ids) for h in found[0]}) == len(found[0]) >= 5
-
-
-def test_nan():
     model = ToyTranslator()
     model.emb_out[2] = np.nan
     refused(lambda: search(model, sentences(2), 2), "outputs NaN")
 
 
-def test_bleu_by_definition():
+def test_bleu_by_definition_and_of_a_text():
     pytest.importorskip("sacrebleu")
     found = bleu(["a b c d e f"], [["a b c d x f g"]])
     # Matches: 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3; the translation is shorter than the reference.
@@ -167,6 +155,14 @@ def test_bleu_by_definition():
     )  # Options
     assert bleu(["A b c d ."], [["a b c d."]], lowercase=True, tokenize="13a").score == pytest.approx(100)
     assert bleu(["a b c d"], [["x y z u"], ["a b c d"]]).score == pytest.approx(100)
+    pytest.importorskip("sacrebleu")
+    model = ToyTranslator()
+    ids = np.array([2, 3, 4, 5, 6, 0, 0, 3, 3, 3, 3, 0], np.int32)
+    references = [ts[0][0] for ts in told(["the cat sat on mat", "", "cat cat cat cat"], model, beam=3)]
+    assert min(len(references[k].split()) for k in (0, 2)) >= 4
+    calls = []
+    assert text_bleu(model, ids, references, lambda: calls.append(1), 3) == pytest.approx(100)
+    assert calls and text_bleu(model, ids, ["x y z u"] * 3) < 20
 
 
 def test_bleu_errors(monkeypatch):
@@ -235,43 +231,26 @@ def test_scores_are_those_of_given_translations(normalize, align):
             np.testing.assert_allclose(a.weights, b.weights, atol=1e-6)
 
 
-def test_scores_have_base_10():
-    model = ToyTranslator()
-    ids = np.array([[2], [0]], np.int32)
-    (found,) = Interpreter(model).scores([(1, ["the"], ["die"])])
-    assert found.logprob == pytest.approx(model.score(ids, ids).sum() / math.log(10))
-
-
-def test_a_long_line_is_cut(messages):
+def test_messages_of_long_lines_and_unknown_words(messages):
     line = "the cat " * 5000
     assert told([LINES[0], line], beam=2, max_length=3)[1] == told(["the cat " * 500], beam=2, max_length=3)[0]
     assert messages() == "line 2: has 10,000 words or symbols; only the first 1,000 are read\n"
     (found,) = Interpreter(ToyTranslator()).scores([(1, line.split(), ["die"] * 10_000)])
     assert len(found.source) == 1001 and len(found.target) == 10_001 and math.isfinite(found.logprob)
-
-
-def test_unknown_words_are_read_as_unk(messages):
     interpreter = Interpreter(ToyTranslator())
     a, b = ([t.text for t in ts] for ts in interpreter.translations(numbered(["dog bird", "<unk> <unk>"])))
     assert a == b and interpreter.source.oovs == 2
 
 
-def test_bleu_of_a_text():
-    pytest.importorskip("sacrebleu")
-    model = ToyTranslator()
-    ids = np.array([2, 3, 4, 5, 6, 0, 0, 3, 3, 3, 3, 0], np.int32)
-    references = [ts[0][0] for ts in told(["the cat sat on mat", "", "cat cat cat cat"], model, beam=3)]
-    assert min(len(references[k].split()) for k in (0, 2)) >= 4
-    calls = []
-    assert text_bleu(model, ids, references, lambda: calls.append(1), 3) == pytest.approx(100)
-    assert calls and text_bleu(model, ids, ["x y z u"] * 3) < 20
-
-
-def test_sides_of_different_length():
+def test_bitexts_have_equal_sides_and_scores_base_10():
     pairs = side_by_side(numbered(["a", "b"]), numbered(["c"]), ("source", "target"))
     assert next(pairs) == (1, ["a"], ["c"])
     refused(lambda: next(pairs), "target: has 1 lines, fewer than source")
     refused(lambda: next(side_by_side(numbered([]), numbered(["c"]), ("source", "target"))), "source: has 0 lines,")
+    model = ToyTranslator()
+    ids = np.array([[2], [0]], np.int32)
+    (found,) = Interpreter(model).scores([(1, ["the"], ["die"])])
+    assert found.logprob == pytest.approx(model.score(ids, ids).sum() / math.log(10))
 
 
 def test_a_translation_model_of_any_tying():

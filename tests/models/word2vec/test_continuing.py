@@ -75,7 +75,7 @@ def test_one_matrix_is_frozen(saved, architecture, side, other):
     assert (rows(new, known, other) != rows(old, known, other)).any(1).all()
 
 
-def test_words_that_the_text_lacks_keep_their_vectors(saved):
+def test_words_that_the_text_lacks_and_counts_of_both(saved, tmp_path):
     """They are neither centers nor negatives, since these are drawn by the counts of the text."""
     old, path = saved()
     new = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path)
@@ -83,9 +83,6 @@ def test_words_that_the_text_lacks_keep_their_vectors(saved):
     assert len(absent) > 10
     for name in "emb_in", "emb_out":
         np.testing.assert_array_equal(rows(new, absent, name), rows(old, absent, name))
-
-
-def test_counts_are_added_and_words_in_their_order(saved, tmp_path):
     old, path = saved()
     new = tt.Word2Vec(**{**SMALL, "min_count": 3}).fit(SECOND, init_from=path, grow=True, save_vocab=tmp_path / "v")
     counts = dict(zip(old.model.vocab.words, old.model.vocab.counts.tolist()))
@@ -212,13 +209,6 @@ def test_training_is_the_same_with_and_without(options, monkeypatch):
     assert "valid_loss" not in runs[1].history[0] and len(set(losses(runs[0]))) == 2
 
 
-def test_loss_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(word2vecrun, "CHUNK", 300)
-    runs = [trained(epochs=1, threads=threads) for threads in (1, 3)]
-    runs[1].model.emb_in[:], runs[1].model.emb_out[:] = runs[0].model.emb_in, runs[0].model.emb_out
-    assert runs[0].valid.loss() == runs[1].valid.loss() == losses(runs[0])[0]
-
-
 def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     """All threads wait: no piece of the next epoch may have begun."""
     monkeypatch.setattr(word2vecrun, "CHUNK", 100)
@@ -234,7 +224,7 @@ def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     assert seen == [(len(run.cuts) - 1) * epoch for epoch in (1, 2, 3)] and len(losses(run)) == 3
 
 
-def test_overfitting_is_visible():
+def test_validation_loss(monkeypatch):
     """On few sentences the training loss falls on while the validation loss rises."""
     ids = np.random.default_rng(0).integers(1, len(VOCAB), 2000).astype(np.int32)
     ids[::11] = 0
@@ -245,6 +235,10 @@ def test_overfitting_is_visible():
     assert run.history[-1]["loss"] < run.history[2]["loss"] - 0.1 and losses(run)[-1] > min(losses(run)) + 0.1
     run = trained(encoded(np.array([1, 0, 2, 0], np.int32), VOCAB), epochs=1)
     assert losses(run) == [None]
+    monkeypatch.setattr(word2vecrun, "CHUNK", 300)
+    runs = [trained(epochs=1, threads=threads) for threads in (1, 3)]
+    runs[1].model.emb_in[:], runs[1].model.emb_out[:] = runs[0].model.emb_in, runs[0].model.emb_out
+    assert runs[0].valid.loss() == runs[1].valid.loss() == losses(runs[0])[0]
 
 
 def test_validation_on_the_command_line(run, tmp_path, corpus):

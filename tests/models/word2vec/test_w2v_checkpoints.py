@@ -154,8 +154,8 @@ def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, 
 
 
 def test_training_pauses_only_for_checkpoints(monkeypatch, watchful, tmp_path):
-    calls, run = [], word2vecrun.hogwild.run
-    monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or run(*args))
+    calls, start = [], word2vecrun.hogwild.run
+    monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or start(*args))
     done(begun())
     assert len(calls) == 1
     path = str(tmp_path / "c")

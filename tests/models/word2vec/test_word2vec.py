@@ -142,7 +142,7 @@ def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
     assert np.isfinite(model.emb_in).all()
 
 
-def test_rates_and_seeds_of_pieces(monkeypatch):
+def test_learning_rate_decays_to_a_floor(monkeypatch):
     rates = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
@@ -153,6 +153,9 @@ def test_rates_and_seeds_of_pieces(monkeypatch):
     assert rates[0] == 0.1 and rates == sorted(rates, reverse=True)
     assert rates[len(rates) // 2] == pytest.approx(0.05, rel=0.01)
     assert 0 < rates[-1] < 0.1 * 0.02
+
+
+def test_every_piece_has_its_own_seed(monkeypatch):
     seeds = []
     train = w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
