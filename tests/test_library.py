@@ -131,22 +131,12 @@ def python(script, folder, *arguments):
 
 
 @needs_examples
-def test_the_example(tmp_path):
+def test_the_example_and_the_page(tmp_path):
     printed = python(EXAMPLES / "python.py", tmp_path, 2000).splitlines()
     assert [line.split(":")[0] for line in printed if line.startswith("epoch ")] == ["epoch 1", "epoch 2", "epoch 3"]
     perplexity = next(line for line in printed if line.startswith("test perplexity "))
     assert 1 < float(perplexity.split()[-1]) < 1000
     assert any(line.startswith("the name of the -> ") for line in printed) and os.listdir(tmp_path) == []
-
-
-def blocks(page):
-    """The Python code of a page; what needs gensim only if it is installed."""
-    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    return [code for code in found if importlib.util.find_spec("gensim") or "gensim" not in code]
-
-
-@needs_examples
-def test_the_page(tmp_path):
     code = "".join(blocks(PAGE))
     shown = code + (EXAMPLES / "technical-pairs.txt").read_text()
     words, source = sorted(set(re.findall("[a-z]+", shown.lower()))), random.Random(1)
@@ -159,6 +149,12 @@ def test_the_page(tmp_path):
     printed = python("guide.py", tmp_path)
     assert "\nzwei und vierzig\nneun hundert elf\n" in printed
     assert printed.startswith("(100,) True ") and "unknown setting `sizes`; did you mean `size`?\n" in printed
+
+
+def blocks(page):
+    """The Python code of a page; what needs gensim only if it is installed."""
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [code for code in found if importlib.util.find_spec("gensim") or "gensim" not in code]
 
 
 def test_the_notebook(tmp_path, monkeypatch):

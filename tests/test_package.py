@@ -88,7 +88,7 @@ def test_a_leftover_folder_in_site_packages_does_not_hide_an_editable_installati
     assert found == f"{built[0] / 'tiedtools' / '__init__.py'}\n"
 
 
-def test_lowest_versions_match_setup_cfg():
+def test_versions_of_requirements_and_citation():
     """Tests with requirements/lowest.txt must cover the lowest versions that setup.cfg allows."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
@@ -100,6 +100,10 @@ def test_lowest_versions_match_setup_cfg():
     recipe = ROOT / "conda/recipe.yaml"  # not in the sdist
     needed = config["options"]["install_requires"].replace(", ", ",").strip().splitlines()
     assert not recipe.exists() or all(f"\n    - {line}\n" in recipe.read_text() for line in needed)
+    cited = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    versions = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited.groups() == next(pair for pair in versions if pair[1] != "unreleased")
+    assert __version__ == versions[0][0] + ".dev0" * (versions[0][1] == "unreleased")
 
 
 @pytest.mark.skipif(not (ROOT / "conda").is_dir(), reason="needs a checkout")
@@ -112,13 +116,6 @@ def test_a_release_sets_the_version_everywhere(tmp_path):
     release["prepare"](tmp_path, "9.9.9", "2030-01-02")
     assert all("9.9.9" in (tmp_path / name).read_text() for name in release["LINES"])
     assert release["notes"](tmp_path, "9.9.9") == "- New.\n"
-
-
-def test_the_citation_is_of_the_last_release_and_the_version_is_the_changelogs():
-    cited = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    versions = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert cited.groups() == next(pair for pair in versions if pair[1] != "unreleased")
-    assert __version__ == versions[0][0] + ".dev0" * (versions[0][1] == "unreleased")
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")

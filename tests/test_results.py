@@ -59,7 +59,7 @@ def mistake(line):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_fields(name):
+def test_fields_and_findings(name):
     data = TABLES[name]
     assert (DOCS / "results" / f"{name}.json").read_text() == results.dumps(data) + "\n"
     assert {"title", "about", "command", "machine", "version", "comparable", "seen"} <= set(data)
@@ -76,10 +76,6 @@ def test_fields(name):
         assert all(len(line) == len(table["columns"]) for line in table["rows"]) and "caption" in table
     if rows:
         assert [line for line in commands(data) if mistake(line)] == []
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_findings_rest_on_three_seeds(name):
     data = TABLES[name]
     assert not (data.get("finding") and data.get("observed"))
     many = [row for row in results.done(data) if len({run["seed"] for run in row["runs"]}) >= 3]

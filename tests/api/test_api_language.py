@@ -52,17 +52,28 @@ def test_the_command_line_writes_the_same_bytes(tmp_path, run, kind):
 
 
 @both
-def test_perplexity_is_that_of_ppl(tmp_path, run, models, kind):
+def test_figures_are_those_of_ppl_nbest_and_predict(tmp_path, run, models, kind):
     model, text = models[kind], tmp_path / "text"
     text.write_text("the cat sat\nthe unseen dog\n")
     model.save(tmp_path / "model")
+    printed = lambda command, *options: run(command, tmp_path / "model", text, *options).stdout_bytes.decode()
     sentences = ["the cat sat".split(), "the unseen dog".split()]
     for options, settings in ([], {}), (["--independent"], dict(independent=True)), (["--batch", 2], dict(batch=2)):
-        printed = run("ppl", tmp_path / "model", text, *options).stdout_bytes.decode()
         for source in text, sentences, iter(sentences):
-            assert f"ppl= {model.perplexity(source, **settings):g} " in printed
+            assert f"ppl= {model.perplexity(source, **settings):g} " in printed("ppl", *options)
     statistics = model.statistics(text)
     assert [statistics[name] for name in ("sentences", "words", "oovs", "as_unk")] == [2, 6, 1, 0]
+    text.write_text("the cat sat\n\na dog\n")
+    scores = model.score(["the cat sat".split(), [], ["a", "dog"]])
+    assert scores.dtype == np.float64 and printed("nbest") == "".join(f"{score:.6f}\n" for score in scores)
+    codes = Lexicon(model.model.vocab).codes(["the", "cat", "sat", "\n"])
+    np.testing.assert_allclose(scores[0], score_lines(model.model, [codes])[0].sum() / np.log(10), rtol=1e-6)
+    text.write_text("the cat\n")
+    for context in "the cat", ["the", "cat"]:
+        found = model.next_words(context, 3)
+        assert printed("predict", "--top", 3) == "".join(f"1\t{word}\t{p:.6g}\n" for word, p in found)
+    everything = model.next_words(top=1000)
+    assert sum(p for _, p in everything) == pytest.approx(1) and len(everything) == len(model.model.vocab)
 
 
 @both
@@ -88,30 +99,6 @@ def test_with_a_cache_figures_are_those_of_the_commands(tmp_path, run, models, k
         assert next(model.generate(1)) != [] and len(model.vectors) == len(models[kind].vectors)
     assert models[kind].perplexity(tmp_path / "text") == plain == model.with_cache(0).perplexity(tmp_path / "text")
     assert plain != model.perplexity(tmp_path / "text")
-
-
-@both
-def test_scores_are_those_of_nbest(tmp_path, run, models, kind):
-    models[kind].save(tmp_path / "model")
-    (tmp_path / "text").write_text("the cat sat\n\na dog\n")
-    printed = run("nbest", tmp_path / "model", tmp_path / "text").stdout_bytes.decode()
-    scores = models[kind].score(["the cat sat".split(), [], ["a", "dog"]])
-    assert scores.dtype == np.float64 and printed == "".join(f"{score:.6f}\n" for score in scores)
-    model = models[kind].model
-    codes = Lexicon(model.vocab).codes(["the", "cat", "sat", "\n"])
-    np.testing.assert_allclose(scores[0], score_lines(model, [codes])[0].sum() / np.log(10), rtol=1e-6)
-
-
-@both
-def test_next_words_are_those_of_predict(tmp_path, run, models, kind):
-    models[kind].save(tmp_path / "model")
-    (tmp_path / "text").write_text("the cat\n")
-    printed = run("predict", tmp_path / "model", tmp_path / "text", "--top", 3).stdout_bytes.decode()
-    for context in "the cat", ["the", "cat"]:
-        found = models[kind].next_words(context, 3)
-        assert printed == "".join(f"1\t{word}\t{p:.6g}\n" for word, p in found)
-    everything = models[kind].next_words(top=1000)
-    assert sum(p for _, p in everything) == pytest.approx(1) and len(everything) == len(models[kind].model.vocab)
 
 
 @both

@@ -72,15 +72,11 @@ RUNS = 1e7, 1e9, 1e11
 
 
 @pytest.mark.parametrize("words", RUNS)
-def test_without_costs_n_machines_are_n_times_as_fast(words):
+def test_n_machines_are_at_most_n_times_as_fast(words):
     setup = Setup(**IDEAL)
     for n in MACHINES:
         assert setup.rate(n, words) == pytest.approx(n * setup.words_per_s)
         assert setup.run(n, words) * n >= setup.run(1, words)
-
-
-@pytest.mark.parametrize("words", RUNS)
-def test_no_machines_are_more_than_n_times_as_fast_and_better_ones_never_slower(words):
     for n in MACHINES[1:]:
         rates = [Setup(gbits=gbits).rate(n, words) for gbits in (*NETWORKS, math.inf)]
         assert rates == sorted(rates) and rates[-1] < n * Setup().words_per_s

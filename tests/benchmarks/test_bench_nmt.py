@@ -30,6 +30,13 @@ def test_against_torch(bench, quick):
     assert [part["part"] for part in ours["parts"]] == PARTS
     assert sum(part.get("flops", 0) for part in ours["parts"]) == pytest.approx(ours["flops"])
     assert theirs["nats"] == pytest.approx(ours["nats"], rel=0.1)
+    pytest.importorskip("torch")
+    result = bench("translate", *FEW, "-variants", "9/6-all", "--against", "torch", "--json")
+    ours, theirs = json.loads(result.stdout)["rows"]
+    assert [row["name"] for row in (ours, theirs)] == ["tiedtools 9/6-all", "torch 9/6-all"]
+    assert theirs["ratio"] == pytest.approx(ours["sentences_per_s"] / theirs["sentences_per_s"])
+    wrong = bench("translate", *FEW, "--against", "marian")
+    assert wrong.exit_code == 2 and "--against marian: no such rival" in wrong.stderr
 
 
 def test_torch_trains_the_same_model_on_the_same_text(task):
@@ -69,16 +76,6 @@ def test_text_and_flops_by_hand(task):
 
 
 FEW = ["-vocabulary", 40, "-sentences", 5, "-batch", 3, "-beam", 2, "-length", 3, "-runs", 2, "-threads", "1,"]
-
-
-def test_translation_against_torch(bench):
-    pytest.importorskip("torch")
-    result = bench("translate", *FEW, "-variants", "9/6-all", "--against", "torch", "--json")
-    ours, theirs = json.loads(result.stdout)["rows"]
-    assert [row["name"] for row in (ours, theirs)] == ["tiedtools 9/6-all", "torch 9/6-all"]
-    assert theirs["ratio"] == pytest.approx(ours["sentences_per_s"] / theirs["sentences_per_s"])
-    wrong = bench("translate", *FEW, "--against", "marian")
-    assert wrong.exit_code == 2 and "--against marian: no such rival" in wrong.stderr
 
 
 def test_torch_searches_as_we_do():

@@ -27,17 +27,13 @@ def lm(tmp_path):
 
 
 @every_command
-def test_a_cache_of_no_words_changes_no_byte(run, lm, command):
+def test_the_cache_is_reset_where_the_state_is_and_may_be_empty(run, lm, command):
     plain, none, some = (
         run(command, lm, *COMMANDS[command], *options, input=TEXT).stdout_bytes
         for options in ([], ["--cache", 0], ["--cache", 5])
     )
     assert plain == none != some and plain.count(b"\n") == some.count(b"\n")
-
-
-@every_command
-def test_the_cache_is_reset_where_the_state_is(run, lm, command):
-    """Equal lines have equal figures where lines are independent, and others where the state is carried over."""
+    # Equal lines have equal figures where lines are independent, and others where the state is carried over.
     line, cache = b"w1 w2 w3 w1 w2\n", ["--cache", 100, "--cache-lambda", 0.4]
     carrying, apart = dict(ppl=([], ["--independent"]), nbest=(["--ids"], []), predict=(["--carry"], []))[command]
     debug = ["-debug", 1, "--json"] if command == "ppl" else []

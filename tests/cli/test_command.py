@@ -35,7 +35,7 @@ def registered(monkeypatch):
     monkeypatch.setitem(COMMANDS, "toy", "toys:toy")
 
 
-def test_text_and_json(run):
+def test_text_json_and_output_files(run, tmp_path):
     result = run("toy", "a", "caf\u00e9", "-top", 3)
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, "a 3\ncaf\u00e9 3\n".encode(), "")
     result = run("toy", "a", "b", "--json", "--top", 6)
@@ -47,6 +47,10 @@ def test_text_and_json(run):
     shown = run("toy", "--help").stdout
     assert shown.startswith("Usage: tiedtools toy [OPTIONS] [TEXT]...\n\n  Print the first words of each TEXT.\n")
     assert all(text in shown for text in ("--top N", "[default: 2; x>=1]", "--json", "Print one JSON object per text."))
+    path = tmp_path / "out"
+    assert run("toy", "a", "b", "-output", path).stdout == "" and path.read_text() == "a 2\nb 2\n"
+    assert run("toy", "a", "bad", "-output", path).exit_code == 1 and path.read_text() == "a 2\nb 2\n"
+    run.fails(2, "used as both input and output", "toy", path, "--output", path)
 
 
 def test_errors_are_one_line(run, tmp_path):
@@ -60,13 +64,6 @@ def test_errors_are_one_line(run, tmp_path):
         result = run("toy", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == f"tiedtools toy: {problem} (see tiedtools toy --help)\n"
-
-
-def test_output(run, tmp_path):
-    path = tmp_path / "out"
-    assert run("toy", "a", "b", "-output", path).stdout == "" and path.read_text() == "a 2\nb 2\n"
-    assert run("toy", "a", "bad", "-output", path).exit_code == 1 and path.read_text() == "a 2\nb 2\n"
-    run.fails(2, "used as both input and output", "toy", path, "--output", path)
 
 
 def test_gathered_rows_and_options_without_json(run, monkeypatch):

@@ -80,7 +80,7 @@ def test_probabilities_are_those_of_the_definition(make, size):
 
 
 @every_model
-def test_the_keys_are_the_input_of_the_softmax(make):
+def test_streams_have_caches_of_the_inputs_of_the_softmax(make):
     model, ids = make(), text(9)
     state = model.start(1)
     for words in ids[:, None, None]:
@@ -95,6 +95,15 @@ def test_the_keys_are_the_input_of_the_softmax(make):
             scores = scores + model.params["emb_out.b"]
             np.testing.assert_allclose(logs, scores - np.log(np.exp(scores).sum()), rtol=1e-10)
         state = after
+    lm = cached(make(), 30, THETA, LAMBDA)
+    streams = [read_and_targets(text(100, seed)) for seed in range(5)]
+    words, targets = (np.concatenate(parts, axis=1) for parts in zip(*streams))
+    together, state = lm.score(words, targets, lm.start(5))
+    following, _ = lm.predict(words[:3], state)
+    for b, stream in enumerate(streams):
+        alone, state = lm.score(*stream, lm.start(1))
+        np.testing.assert_allclose(together[:, [b]], alone, rtol=1e-10)
+        np.testing.assert_allclose(following[[b]], lm.predict(words[:3, [b]], state)[0], rtol=1e-10)
 
 
 @every_model
@@ -115,19 +124,6 @@ def test_results_do_not_depend_on_windows(monkeypatch, make, size, chunk):
             assert keys == len(state[lm.parts]) < size + 2 * step + 2 * chunk
             assert len(state[lm.parts + 1 :]) <= 1 + keys // chunk
         np.testing.assert_allclose(np.concatenate(found), whole, rtol=1e-10)
-
-
-@every_model
-def test_each_stream_has_its_own_cache(make):
-    lm = cached(make(), 30, THETA, LAMBDA)
-    streams = [read_and_targets(text(100, seed)) for seed in range(5)]
-    words, targets = (np.concatenate(parts, axis=1) for parts in zip(*streams))
-    together, state = lm.score(words, targets, lm.start(5))
-    following, _ = lm.predict(words[:3], state)
-    for b, stream in enumerate(streams):
-        alone, state = lm.score(*stream, lm.start(1))
-        np.testing.assert_allclose(together[:, [b]], alone, rtol=1e-10)
-        np.testing.assert_allclose(following[[b]], lm.predict(words[:3, [b]], state)[0], rtol=1e-10)
 
 
 def test_words_that_are_not_predicted_or_not_known():

@@ -188,7 +188,7 @@ def gathered(shared, words, thread):
     return out
 
 
-def test_single_thread_applies_changes_immediately():
+def test_changes_are_merged_in_thread_order():
     rng = np.random.default_rng(0)
     matrix = integers(rng, V, P)
     expected, shared = matrix.copy(), store(matrix, 1, 5)
@@ -198,6 +198,17 @@ def test_single_thread_applies_changes_immediately():
         np.add.at(expected, words, change)
         np.testing.assert_array_equal(matrix, expected)
         np.testing.assert_array_equal(gathered(shared, words, 0), expected[words])
+    # Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1.
+    results = []
+    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
+        matrix = np.ones((V, P), np.float32)
+        shared = store(matrix, 2, 1)
+        for t in (1, 0):
+            scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
+        merge(*shared[:2], 0)
+        merge(*shared[:2], 1)
+        results.append(set(matrix[0]))
+    assert results == [{0}, {1}]
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
@@ -239,20 +250,6 @@ def test_frozen_rows_are_never_changed(threads):
     scatter(*shared, words, change, 0)
     np.add.at(expected, words[[0, 4]], change[[0, 4]])
     np.testing.assert_array_equal(gathered(shared, list(range(V)), 0), expected)
-
-
-def test_changes_are_merged_in_thread_order():
-    """Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1."""
-    results = []
-    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
-        matrix = np.ones((V, P), np.float32)
-        shared = store(matrix, 2, 1)
-        for t in (1, 0):
-            scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
-        merge(*shared[:2], 0)
-        merge(*shared[:2], 1)
-        results.append(set(matrix[0]))
-    assert results == [{0}, {1}]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])

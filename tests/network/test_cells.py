@@ -140,7 +140,7 @@ def test_more_threads_never_take_longer_by_the_rule_and_two_form_one_group():
     assert divide(16, 20, 1150, 4, 16)[0] == 1, "large layers divide the units"
 
 
-def test_parameter_count_of_zilly_et_al():
+def test_rhn_of_zilly_et_al():
     """Table 1 has 23M: m n + n^2 D weights for each of k and g, their biases, and the tied embeddings and biases."""
     values = {**PRESETS["rhn-ptb"][1]}
     config = LstmConfig(**{name: values[name] for name in values if name in LstmConfig.__dataclass_fields__})
@@ -149,9 +149,6 @@ def test_parameter_count_of_zilly_et_al():
     n, D, V = 830, 10, 10_000
     assert model.n_params == 2 * (n * n * (D + 1) + n * D) + V * n + V
     assert round(model.n_params / 1e6, 1) == 23.5
-
-
-def test_transform_gates_start_closed():
     model = lstm(cell="rhn", transform_bias=-3.0, init=0.0)
     assert (model.params["rhn1.b"] == [[0.0] * 11 + [-3.0] * 11] * 5).all()
     ids, targets, state = window(model)

@@ -85,13 +85,9 @@ def test_nonfinite_gradient_leaves_parameters_unchanged(threads):
 
 
 @every_case
-def test_losses_match_the_recorded_ones_of_pytorch(name):
+def test_training_matches_pytorch(name):
     np.testing.assert_allclose(trained(name)[1], recorded()[name], rtol=1e-7)
     assert recorded().keys() == CASES.keys() and len({losses[-1] for losses in recorded().values()}) == len(CASES)
-
-
-@every_case
-def test_training_matches_pytorch(name):
     pytest.importorskip("torch")
     (p, losses), (theirs, expected) = trained(name), in_pytorch(name)
     np.testing.assert_allclose(losses, expected, rtol=1e-7 if "asgd" in name else 1e-10)
@@ -101,7 +97,7 @@ def test_training_matches_pytorch(name):
 
 
 @every_case
-def test_threads_and_dense_gradients_change_nothing(name):
+def test_threads_dense_gradients_and_precision(name):
     p, losses = trained(name)
     for options in dict(threads=3), dict(by_rows=False):
         other, again = trained(name, **options)
@@ -109,6 +105,9 @@ def test_threads_and_dense_gradients_change_nothing(name):
         for parameter in SHAPES:
             np.testing.assert_allclose(p[parameter], other[parameter], rtol=1e-11)
     assert not p.padded("W")[:, 5:].any() and not p.padded("E")[:, 3:].any()
+    p, losses = trained(name, dtype="float32", threads=2)
+    assert p.values.dtype == np.float32
+    np.testing.assert_allclose(losses, recorded()[name], rtol=1e-4)
 
 
 @every_case
@@ -129,13 +128,6 @@ def test_frozen_arrays_neither_change_nor_count(name, by_rows):
     with updates[0].averaged(), updates[1].averaged():
         np.testing.assert_array_equal(both["W"], alone["W"])
         np.testing.assert_array_equal(both["E"], start)
-
-
-@every_case
-def test_single_precision(name):
-    p, losses = trained(name, dtype="float32", threads=2)
-    assert p.values.dtype == np.float32
-    np.testing.assert_allclose(losses, recorded()[name], rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

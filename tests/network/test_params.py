@@ -239,18 +239,6 @@ def test_a_team_survives_fork():
     assert (totals == 2).all() and pickle.loads(pickle.dumps(team)).threads == 3
 
 
-def test_threads_end_with_the_team():
-    before = set(threading.enumerate())
-    team = Team(4)
-    team(mark, np.zeros((6, 6), np.int64))
-    threads = set(threading.enumerate()) - before
-    assert len(threads) == 3
-    del team
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
-
-
 @jit
 def fail(worker, calls):
     calls[worker[0], worker[1]] += 1
@@ -267,7 +255,7 @@ def test_exceptions_propagate_and_the_team_stays_usable(team):
         assert (calls == counts(team.threads, 2 * again + 2)).all()
 
 
-def test_sleeping_threads_are_woken():
+def test_threads_are_woken_and_end_with_the_team():
     """Threads without a job sleep after some milliseconds, and without a core for each of them at once."""
     team = Team(3)
     for restless in (0, 1):
@@ -278,3 +266,12 @@ def test_sleeping_threads_are_woken():
                 time.sleep(0.001)
         team(mark, calls)
         assert (calls == counts(3, 1)).all()
+    before = set(threading.enumerate())
+    team = Team(4)
+    team(mark, np.zeros((6, 6), np.int64))
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 3
+    del team
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()

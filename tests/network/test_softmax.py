@@ -114,21 +114,13 @@ def test_huge_scores(dtype):
         np.testing.assert_allclose(case.layer.score(case.padded, Step(None, case.targets))[:, 0], -nll)
         assert all(np.isfinite(grad).all() for grad in (case.dx, case.dW, case.db))
         np.testing.assert_allclose(case.dx[2, 0], 0.5 * abs(size), rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_scores_that_rise_or_fall_along_the_vocabulary(dtype):
-    """The running maximum reaches the maximum of the row at the last or at the first word."""
+    # The running maximum reaches the maximum of the row at the last or at the first word.
     for slope in 3, -3:
         case = Case(300, 4, n=1, dtype=dtype, threads=2)
         case.W[:, 0], case.x[:], case.b[:] = slope * np.arange(300), 1, 0
         case.targets[:, 0] = 0, 150, 299, 290
         nll, _ = cross_entropy(case.scores(), case.targets)
         np.testing.assert_allclose(case.loss(), nll, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_equally_huge_scores_are_equally_likely(dtype):
     for size in -1e20, 1e20:
         case = Case(200, 2, n=1, dtype=dtype)
         case.W[:], case.x[:], case.b[:] = size, 1, 0

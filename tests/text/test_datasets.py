@@ -78,19 +78,6 @@ def touch(path):
     return path
 
 
-def test_folders_are_searched_in_order(monkeypatch, tmp_path, cache):
-    assert datasets.find("men", tmp_path) is None
-    file = "EN-MEN-TR-3k.txt"
-    monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
-    given = tmp_path / "given"
-    paths = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
-    for path in reversed([*paths, cache / file]):
-        touch(path)
-        assert datasets.find("men", given) == path
-    assert datasets.find("men") == paths[2]
-    assert datasets.find("simlex", given) is None
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has another folder")
 def test_cache_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("TIEDTOOLS_CACHE")
@@ -117,11 +104,21 @@ def test_cache_on_macos(monkeypatch, tmp_path):
     assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "tiedtools"
 
 
-def test_compressed_files_are_found_after_plain_ones(tmp_path, cache):
+def test_folders_are_searched_in_order(tmp_path, cache, monkeypatch):
     compressed = touch(tmp_path / "ptb" / "ptb.train.txt.xz")
     assert datasets.find("ptb-train", tmp_path) == compressed and datasets.find("ptb-test", tmp_path) is None
     plain = touch(tmp_path / "ptb.train.txt")
     assert datasets.find("ptb-train", tmp_path) == plain
+    assert datasets.find("men", tmp_path) is None
+    file = "EN-MEN-TR-3k.txt"
+    monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
+    given = tmp_path / "given"
+    paths = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
+    for path in reversed([*paths, cache / file]):
+        touch(path)
+        assert datasets.find("men", given) == path
+    assert datasets.find("men") == paths[2]
+    assert datasets.find("simlex", given) is None
 
 
 @pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])
@@ -133,7 +130,7 @@ def test_pinned_hashes_match_the_files(measured_data, name):
     assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry.sha256, entry.size)
 
 
-def test_data_sets_have_distinct_paths_and_permanent_urls():
+def test_data_sets_have_distinct_paths_and_names_expand(run):
     entries = datasets.DATASETS.values()
     assert len({entry.file for entry in entries}) == len(entries)
     for entry in entries:
@@ -141,9 +138,6 @@ def test_data_sets_have_distinct_paths_and_permanent_urls():
         assert "/master/" not in entry.url and "/main/" not in entry.url
     sources = {entry.url.rpartition("/")[2]: entry.url for entry in entries}
     assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can hold all in one folder
-
-
-def test_names_expand(run):
     others = [name for name in datasets.SIMILARITY if name != "men"]
     assert datasets.expand(["men", "wordsim", "men"]) == ["men", *others]
     assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]

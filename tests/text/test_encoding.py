@@ -53,7 +53,7 @@ def test_hash_collisions_are_resolved():
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
 
 
-def test_literal_line_end_tokens_are_reported(tmp_path, messages):
+def test_line_ends_and_ends_of_files(tmp_path, messages):
     (path := tmp_path / "text").write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
     told = f"{path}: `</s>` occurs 2 times and is read as a line end, as in word2vec.c and rnnlm\n"
@@ -61,9 +61,6 @@ def test_literal_line_end_tokens_are_reported(tmp_path, messages):
     path.write_bytes(b"a b\n </s>x\n")
     encode([str(path)])
     assert messages() == ""
-
-
-def test_words_do_not_span_files(tmp_path):
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one two")
     b.write_bytes(b"three\n")
@@ -92,7 +89,15 @@ def test_standard_input(monkeypatch, paths):
     assert words_of(encode(paths)) == ["a", "b", "a", "</s>"]
 
 
-def test_ids_are_read_in_pieces(tmp_path, monkeypatch):
+def test_ids_are_read_in_pieces_and_by_threads(tmp_path, monkeypatch):
+    (path := tmp_path / "text").write_text(" ".join(str(k) for k in range(50_000)))
+    encoded = encode([str(path)])
+
+    def right(start):
+        return (encoded.read(start, np.empty(100, np.int32)) == np.arange(start + 1, start + 101)).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(right, range(0, 49_000, 7)))
     (path := tmp_path / "text").write_bytes(b"a b a\nc a\n")
     encoded = encode([str(path)])
     ids = encoded.ids
@@ -111,17 +116,6 @@ def test_ids_are_read_in_pieces(tmp_path, monkeypatch):
     encoded = encode([str(path)])
     encoded.file.truncate(6)
     refused(lambda: encoded.ids, "cannot be read: the temporary file of token ids is truncated")
-
-
-def test_threads_read_concurrently(tmp_path):
-    (path := tmp_path / "text").write_text(" ".join(str(k) for k in range(50_000)))
-    encoded = encode([str(path)])
-
-    def right(start):
-        return (encoded.read(start, np.empty(100, np.int32)) == np.arange(start + 1, start + 101)).all()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(right, range(0, 49_000, 7)))
 
 
 def test_ids_are_not_held_in_memory(tmp_path):
@@ -159,15 +153,12 @@ for path in {str(small)!r}, {str(large)!r}:
     assert after - before < 10e6
 
 
-def test_positions_beyond_2_to_the_31():
+def test_positions_and_counts_beyond_2_to_the_31(tmp_path):
     with tempfile.TemporaryFile(buffering=0) as file:
         file.seek(4 * 2**31)
         file.write(np.arange(5, dtype=np.int32))
         encoded = EncodedText(None, file, 2**31 + 5, 2**31 + 5)
         assert encoded.read(2**31 - 2, np.empty(100, np.int32)).tolist() == [0, 0, 0, 1, 2, 3, 4]
-
-
-def test_counts_beyond_2_to_the_31(tmp_path):
     table = WordTable()
     for _ in table.encode(b"a b a\n"):
         pass

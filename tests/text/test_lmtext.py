@@ -215,9 +215,6 @@ def test_words_of_bitexts(texts, tmp_path):
     for other in more, [str(tmp_path / "more.xz")]:
         text = Bitext.read(s + other, t)
         assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
-
-
-def test_joint_vocabulary_and_its_limits(texts):
     s, t, vs, vt = texts(s="a b\na c\n", t="c a\nd b\n", vs="d a e\n", vt="a\n")
     text = Bitext.read(s, t, vs, vt, joint=True)
     assert text.source_vocab is text.target_vocab
@@ -228,6 +225,10 @@ def test_joint_vocabulary_and_its_limits(texts):
     assert rare.vocab.words == ["</s>", "<unk>", "a", "b", "c"] and rare.vocab.counts.tolist() == [4, 1, 3, 2, 2]
     assert as_words(rare.train.target, rare.vocab) == "c a | <unk> b |"
     assert Bitext.read(s, t, joint=True, max_vocab=4).vocab.words == ["</s>", "<unk>", "a", "b"]
+    s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
+    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
+    refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
+    refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")
 
 
 def test_bpe_is_joint(texts):
@@ -248,10 +249,3 @@ def test_references_are_the_lines(texts, lines):
     s, t = texts(s="a\n" * (lines + "\n" * (lines[-1] != "\n")).count("\n"), t=lines)
     text = Bitext.read(s, t, s, t, max_vocab=3)
     assert text.references == [" ".join(line.split()) for line in lines.splitlines()]
-
-
-def test_errors(texts):
-    s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
-    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
-    refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
-    refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")

@@ -45,7 +45,7 @@ def test_errors_name_the_corrupt_file(change, tmp_path):
 
 
 @pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
-def test_words_outside_the_vocabulary_are_composed(reuse):
+def test_other_words_are_composed(reuse):
     m = lettered(reuse)
     before = scores(m)
     for which in "in", "out":
@@ -55,10 +55,6 @@ def test_words_outside_the_vocabulary_are_composed(reuse):
         np.testing.assert_allclose(new[0], theirs[WORDS.index("cat")], rtol=1e-6)
         assert np.abs(new[1] - new[0]).max() > 1e-3 and np.isfinite(new).all()
     np.testing.assert_array_equal(scores(m), before)
-
-
-@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
-def test_a_model_of_other_words_composes_them(reuse):
     m = lettered(reuse, dtype="float64")
     same = m.of_words(WORDS)
     np.testing.assert_allclose(scores(same), scores(m), rtol=1e-12)
@@ -94,13 +90,20 @@ def trained(kind, sampled, report=None, **options):
     return m.params.values.tobytes(), [epoch["valid_ppl"] for epoch in history]
 
 
-def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
+def test_settings_of_files_and_runs(tmp_path, no_signals):
     path = str(tmp_path / "checkpoint")
     with pytest.raises(KeyboardInterrupt):
         trained("morphs", 0, Stopping(2), checkpoint=path)
     m = model("morphs", "emb,hw1", dtype="float32", batch=3, steps=5)
     m.vocab.subwords.rows[5] = 1
     refused(lambda: Fit(m, TEXT, TEXT[:50], TRAINING, path, resume=True), "created with a different segmentation;")
+    path = str(tmp_path / "model.npz")
+    save(lettered(), path)
+    before = LstmLM.load(path, 1)
+    rewrite(path, lambda header, words, arrays: header["config"].pop("atomic_unk"))
+    loaded = LstmLM.load(path, 1)
+    assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
+    np.testing.assert_array_equal(scores(loaded), scores(before))
 
 
 # The command line
@@ -153,16 +156,6 @@ def test_unk_as_one_subword(run, corpus, tmp_path, options, atomic):
     table = m.vocab.subwords.table(m.vocab.words)
     expected = composed(dict(m.params.owners()), "emb_in", m.config, table)
     np.testing.assert_allclose(m.vectors("in").matrix, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_model_file_without_a_setting_has_its_default(tmp_path):
-    path = str(tmp_path / "model.npz")
-    save(lettered(), path)
-    before = LstmLM.load(path, 1)
-    rewrite(path, lambda header, words, arrays: header["config"].pop("atomic_unk"))
-    loaded = LstmLM.load(path, 1)
-    assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
-    np.testing.assert_array_equal(scores(loaded), scores(before))
 
 
 CONTRADICTIONS = """

@@ -39,7 +39,7 @@ def test_standard_dropout_draws_a_new_mask_for_every_token_and_site():
 
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_variational_masks_are_constant_over_time_and_shared_with_the_state(sharing, different):
+def test_masks_are_shared_as_their_papers_say(sharing, different):
     m = model(mask_sharing=sharing, size=40, **STATE_DROPOUT)
     gradient(m)
     found, layers = masks(m)
@@ -49,17 +49,6 @@ def test_variational_masks_are_constant_over_time_and_shared_with_the_state(shar
         assert (state == found[k]).all(), "the next layer and the next step share a mask"
         assert len(np.unique(state[0], axis=0)) == different
     assert (found[0] != found[1]).any()
-
-
-def test_variational_dropout_without_state_dropout():
-    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
-    gradient(m)
-    found, layers = masks(m)
-    assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
-
-
-@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
     m = model(mask_sharing=sharing, size=40, hidden=30, **GAL)
     gradient(m)
     found, layers = masks(m)
@@ -69,6 +58,24 @@ def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
     for mask in gate_masks:
         assert len(np.unique(mask.reshape(4 * B, -1), axis=0)) == 4 * different
     assert [round(1 - 1 / mask.max(), 6) for mask in gate_masks] == [0.4, 0.3, 0.4, 0.3]
+    m = model(mask_sharing=sharing, size=40, **LOCKED)
+    gradient(m)
+    found, layers = masks(m)
+    assert {site: mask.shape for site, mask in found.items()} == {
+        "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
+    }  # fmt: skip
+    assert not any(len(mask) for pair in layers for mask in pair)
+    for site in "in", 0, 1:
+        assert len(np.unique(found[site][0], axis=0)) == different
+    words, ids = found["word"][..., 0], window(m)[0]
+    assert all(len(set(words[ids == word])) == 1 for word in np.unique(ids)), "rows of E for the whole batch"
+
+
+def test_variational_dropout_without_state_dropout():
+    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
+    gradient(m)
+    found, layers = masks(m)
+    assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
 
 
 @pytest.mark.parametrize("sharing", ["example", "batch"])
@@ -97,21 +104,6 @@ def test_masks_depend_only_on_seed_and_step(name):
     others = gradient(again, step=8), gradient(model(start, **options, seed=2), step=7), gradient(again, step=-9)
     for other in others:
         assert not np.allclose(other["emb_in"], ours["emb_in"])
-
-
-@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_locked_masks_are_constant_over_time_and_leave_the_state_alone(sharing, different):
-    m = model(mask_sharing=sharing, size=40, **LOCKED)
-    gradient(m)
-    found, layers = masks(m)
-    assert {site: mask.shape for site, mask in found.items()} == {
-        "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
-    }  # fmt: skip
-    assert not any(len(mask) for pair in layers for mask in pair)
-    for site in "in", 0, 1:
-        assert len(np.unique(found[site][0], axis=0)) == different
-    words, ids = found["word"][..., 0], window(m)[0]
-    assert all(len(set(words[ids == word])) == 1 for word in np.unique(ids)), "rows of E for the whole batch"
 
 
 def test_weight_drop_has_a_mask_per_layer_for_all_gates():

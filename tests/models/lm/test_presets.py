@@ -155,6 +155,16 @@ def test_presets_match_the_papers(name):
         found = values[option] if option in values else defaults()[option]
         close = pytest.approx(expected, rel=1e-4) if isinstance(expected, float) else expected
         assert found == close, f"{option} is {found}, but {expected} in the paper"
+    source, values = PRESETS[name]
+    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (LstmConfig, Training)}
+    assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
+    config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
+    Training(**{k: v for k, v in values.items() if k in fields[Training]})
+    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
+    # Presets set every option in which they differ, so that a changed default does not affect them.
+    always = {"size", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"}
+    assert always <= set(values) and ("hidden" in values) != ("layer_widths" in values)
+    assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")
 
 
 @pytest.mark.parametrize("hidden, emb, tying, V, millions", [
@@ -217,17 +227,3 @@ CONTRADICTIONS = [  # settings, and the setting or value that the message propos
 @pytest.mark.parametrize("options, named", CONTRADICTIONS, ids=str)
 def test_invalid_combinations_are_rejected(options, named):
     refused(lambda: LstmConfig(**options), f"`{named}", kind=Contradiction)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets(name):
-    source, values = PRESETS[name]
-    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (LstmConfig, Training)}
-    assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
-    config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
-    Training(**{k: v for k, v in values.items() if k in fields[Training]})
-    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
-    # Presets set every option in which they differ, so that a changed default does not affect them.
-    always = {"size", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"}
-    assert always <= set(values) and ("hidden" in values) != ("layer_widths" in values)
-    assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")

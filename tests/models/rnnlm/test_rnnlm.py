@@ -47,22 +47,18 @@ def test_initial_parameters():
 
 
 @every_config
-def test_number_of_parameters(options):
+def test_scores_and_numbers_of_parameters_match_reference(options):
     m = model(**options)
     assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
-
-
-# Scores
-
-
-@every_config
-def test_scores_match_reference(options):
     m, ids = model(**options), text(150)
     expected, docs = referred(m)(ids)
     np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
     d = m.score(*inputs(ids[:-1]), m.start(1))[1][1]
     np.testing.assert_allclose(d[0, 0], docs[-1], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(score(model(dtype="float32", **options), ids), expected, rtol=1e-4, atol=1e-4)
+
+
+# Scores
 
 
 @every_config
@@ -97,7 +93,7 @@ def test_single_precision_scores_do_not_depend_on_window_length():
 
 
 @every_config
-def test_sequences_in_a_batch_are_independent(options):
+def test_sequences_and_calls_are_independent(options):
     m, state = states(options)
     columns = [inputs(text(20, seed=30 + k)) for k in range(3)]
     ids, targets = (np.concatenate(part, 1) for part in zip(*columns))
@@ -108,10 +104,6 @@ def test_sequences_in_a_batch_are_independent(options):
         np.testing.assert_allclose(alone[:, 0], logs[:, b], rtol=1e-12)
         for ours, theirs in zip(alone_end, end):
             np.testing.assert_allclose(ours[:, 0], theirs[:, b], rtol=1e-12)
-
-
-@every_config
-def test_later_calls_do_not_overwrite_results_and_states(options):
     m, state = states(options, 1)
     read, words = inputs(text(30))
     before = [part.copy() for part in state]

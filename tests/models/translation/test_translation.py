@@ -67,10 +67,6 @@ def test_beam_search_by_definition(seed):
         for h in found:
             assert h.logprob == pytest.approx(expected[tuple(h.ids)], abs=1e-12)
         assert [h.logprob for h in found] == sorted([h.logprob for h in found], reverse=True)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_beam_1_is_greedy_search(seed):
     model, source = ToyTranslator(seed=seed), sentences(*LENGTHS, seed=seed)
     for (b, n), found in zip(enumerate(LENGTHS), search(model, source, 1, 9)):
         assert [h.ids.tolist() for h in found] == [plain_greedy(model, source[: n + 1, b : b + 1], 9)]
@@ -93,7 +89,7 @@ def as_lists(found):
     return [[(h.ids.tolist(), round(h.logprob, 9), np.round(h.weights, 9).tolist()) for h in hs] for hs in found]
 
 
-def test_neither_order_nor_batch_nor_padding_changes_anything():
+def test_order_batch_and_padding_change_nothing():
     model, source = ToyTranslator(seed=3), sentences(*LENGTHS)
     together = search(model, source, 4, 9, align=True)
     together = [[h._replace(weights=h.weights[:, : n + 1]) for h in hs] for n, hs in zip(LENGTHS, together)]
@@ -104,6 +100,10 @@ def test_neither_order_nor_batch_nor_padding_changes_anything():
         (alone,) = search(model, source[:n, b : b + 1], 4, 9, align=True)
         assert as_lists([alone]) == as_lists([together[b]])
         assert as_lists([[h._replace(weights=h.weights[:, :n]) for h in shuffled[k]]]) == as_lists([alone])
+    expected = [told([line])[0] for line in LINES]
+    assert expected[1] == [("", 0)] and len({ts[0][0] for ts in expected}) > 3
+    for batch, order in itertools.product((1, 2, 3, 64), ([*range(8)], [3, 7, 1, 0, 2, 5, 4, 6])):
+        assert told([LINES[k] for k in order], batch=batch) == [expected[k] for k in order]
 
 
 def test_scores_and_weights_are_those_of_given_translations():
@@ -184,22 +184,7 @@ def told(lines, model=None, **options):
     return [[(t.text, round(t.logprob, 9)) for t in ts] for ts in found]
 
 
-def test_order_and_batch_change_nothing():
-    expected = [told([line])[0] for line in LINES]
-    assert expected[1] == [("", 0)] and len({ts[0][0] for ts in expected}) > 3
-    for batch, order in itertools.product((1, 2, 3, 64), ([*range(8)], [3, 7, 1, 0, 2, 5, 4, 6])):
-        assert told([LINES[k] for k in order], batch=batch) == [expected[k] for k in order]
-
-
-def test_batches_are_limited_in_size(monkeypatch):
-    expected = told(LINES)
-    monkeypatch.setattr(interpreter, "POSITIONS", 10)
-    model = ToyTranslator()
-    assert told(LINES, model, beam=1) != expected and max(model.calls) <= 5
-    assert told(LINES) == expected
-
-
-def test_lines_are_translated_as_they_are_read():
+def test_lines_are_translated_as_they_are_read_in_limited_batches(monkeypatch):
     read = []
 
     def lines():
@@ -212,6 +197,11 @@ def test_lines_are_translated_as_they_are_read():
     read.clear()
     next(Interpreter(ToyTranslator(), batch=2).translations(lines()))
     assert len(read) == len(LINES)
+    expected = told(LINES)
+    monkeypatch.setattr(interpreter, "POSITIONS", 10)
+    model = ToyTranslator()
+    assert told(LINES, model, beam=1) != expected and max(model.calls) <= 5
+    assert told(LINES) == expected
 
 
 @pytest.mark.parametrize("normalize", [False, True])
