@@ -145,13 +145,10 @@ def test_links_resolve_and_the_home_page_lists_every_page():
     assert "".join(trees).split() == [name[:-3] for _, name in listed]
 
 
-def test_no_cell_of_a_table_has_more_than_60_words():
+def test_cells_of_tables_are_short_and_figures_have_no_background():
     rows = [(page.name, row) for page in PAGES for row in re.findall(r"^ *\|(.*)\|$", page.read_text(), re.MULTILINE)]
     cells = [(page, cell) for page, row in rows for cell in re.split(r"(?<!\\)\|", row)]
     assert len(cells) > 1000 and [at for at in cells if len(at[1].split()) > 60] == []
-
-
-def test_figures_have_no_background():
     fitted = module("figures").fitted
     figures = {path: path.read_text() for path in (DOCS / "figures").glob("*.svg")}
     assert figures and [path for path, text in figures.items() if text != fitted(text)] == [], (

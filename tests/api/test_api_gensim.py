@@ -96,7 +96,7 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
         np.testing.assert_array_equal(load(tmp_path / "theirs").matrix, theirs.vectors)
 
 
-def test_a_model_has_its_vectors_and_counts(tmp_path, model):
+def test_models_have_vectors_and_counts_and_are_trained_by_the_constructor(tmp_path, model):
     assert model.wv.index_to_key == model.vectors.words
     assert [model.wv.get_vecattr(word, "count") for word in WORDS] == [30, 30, 60, 60, 60, 60, 30, 30]
     model.save(tmp_path / "m.npz")
@@ -105,6 +105,12 @@ def test_a_model_has_its_vectors_and_counts(tmp_path, model):
         np.testing.assert_array_equal(loaded.counts, model.wv.counts)
         assert loaded.restrict(["pear", "plum", "king"]).counts.tolist() == [60, 30] and loaded[:2].counts[1] == 60
     assert isinstance(tt.load(f"{tmp_path}/m.npz:out"), tt.Vectors)
+    (tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    trained = tt.Word2Vec(**SMALL).fit(SENTENCES)
+    for other in model, tt.Word2Vec(SENTENCES, **SMALL), tt.Word2Vec(corpus_file=tmp_path / "text", **SMALL):
+        np.testing.assert_array_equal(other.wv.vectors, trained.vectors.matrix)
+    with pytest.raises(TypeError, match="`sentences` and `corpus_file`"):
+        tt.Word2Vec(SENTENCES, corpus_file="text")
 
 
 @pytest.mark.parametrize(
@@ -144,15 +150,6 @@ def test_names_of_cells_and_settings_without_equivalent():
         tt.Word2Vec(workers=1, threads=1)
 
 
-def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):
-    (tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
-    trained = tt.Word2Vec(**SMALL).fit(SENTENCES)
-    for other in model, tt.Word2Vec(SENTENCES, **SMALL), tt.Word2Vec(corpus_file=tmp_path / "text", **SMALL):
-        np.testing.assert_array_equal(other.wv.vectors, trained.vectors.matrix)
-    with pytest.raises(TypeError, match="`sentences` and `corpus_file`"):
-        tt.Word2Vec(SENTENCES, corpus_file="text")
-
-
 def test_methods_without_equivalent_say_what_to_type(model, vectors):
     """Each remedy names something that exists, and `hasattr` is False."""
     for owner, names in (model, METHODS), (vectors, GensimNames.instead):
@@ -167,7 +164,14 @@ def test_methods_without_equivalent_say_what_to_type(model, vectors):
             _ = owner.nothing
 
 
-def test_vectors_are_a_container_and_a_data_frame(vectors):
+def test_vectors_are_containers_and_a_data_frame(tmp_path, vectors):
+    """They are computed when they are indexed."""
+    vectors.write(tmp_path / "m.bin", "fasttext")
+    read = tt.load(tmp_path / "m.bin")
+    assert repr(read) == repr(vectors) and read._repr_html_() == vectors._repr_html_()
+    assert read.rank("king", "pear") == vectors.rank("king", "pear") and read[2:4].words == WORDS[2:4]
+    np.testing.assert_allclose(np.asarray(read), vectors.matrix, rtol=1e-6)
+    np.testing.assert_allclose([row for _, row in read.restrict(["pear", "king"]).items()], vectors[["pear", "king"]])
     assert vectors.shape == np.asarray(vectors).shape == (8, 6) and vectors[-2:].words == WORDS[-2:]
     assert np.asarray(vectors, np.float64).dtype == np.float64 and np.shares_memory(np.asarray(vectors), vectors.matrix)
     assert not np.shares_memory(np.array(vectors), vectors.matrix)
@@ -182,16 +186,6 @@ def test_vectors_are_a_container_and_a_data_frame(vectors):
     frame = vectors.to_frame()
     assert frame.index.tolist() == WORDS
     np.testing.assert_array_equal(frame.loc["pear"], vectors["pear"])
-
-
-def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
-    """They are computed when they are indexed."""
-    vectors.write(tmp_path / "m.bin", "fasttext")
-    read = tt.load(tmp_path / "m.bin")
-    assert repr(read) == repr(vectors) and read._repr_html_() == vectors._repr_html_()
-    assert read.rank("king", "pear") == vectors.rank("king", "pear") and read[2:4].words == WORDS[2:4]
-    np.testing.assert_allclose(np.asarray(read), vectors.matrix, rtol=1e-6)
-    np.testing.assert_allclose([row for _, row in read.restrict(["pear", "king"]).items()], vectors[["pear", "king"]])
 
 
 def test_a_used_up_generator_is_called_that(model):

@@ -198,15 +198,7 @@ def test_fit_save_and_load(model, tmp_path):
     assert list(again.translate(SOURCE[:3])) == list(model.translate(SOURCE[:3]))
 
 
-def test_validation():
-    pytest.importorskip("sacrebleu")
-    seen = []
-    model = tiedtools.Translator(tie="all", **SETTINGS)
-    model.fit(SOURCE, TARGET, SOURCE[:4], TARGET[:4], on_epoch=seen.append)
-    assert [epoch["valid_bleu"] for epoch in model.history] == [epoch["valid_bleu"] for epoch in seen]
-
-
-def test_translations_have_the_scores_of_given_ones(model):
+def test_translations_have_scores_and_bleu(model):
     sentences = [["a", "b"], [], ["c", "nothing"]]
     found = list(model.translations(sentences, beam=3, align=True, max_length=5))
     assert [best.text for best, *_ in found] == list(model.translate(sentences, beam=3, max_length=5))
@@ -217,3 +209,8 @@ def test_translations_have_the_scores_of_given_ones(model):
         lengths = [len(t.target) if normalize else 1 for t in best]
         np.testing.assert_allclose(scores, [t.logprob / n for t, n in zip(best, lengths)], atol=1e-4)
     assert len(list(model.translate(iter([["a"]] * 3), batch=1))) == 3
+    pytest.importorskip("sacrebleu")
+    seen = []
+    model = tiedtools.Translator(tie="all", **SETTINGS)
+    model.fit(SOURCE, TARGET, SOURCE[:4], TARGET[:4], on_epoch=seen.append)
+    assert [epoch["valid_bleu"] for epoch in model.history] == [epoch["valid_bleu"] for epoch in seen]

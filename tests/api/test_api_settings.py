@@ -102,23 +102,13 @@ def test_messages_of_settings():
         refused(lambda: make(kind, **settings), problem, kind=tt.Contradiction)
 
 
-def test_numbers_of_numpy_and_of_an_rnn():
+def test_settings_of_numpy_and_of_an_rnn(tmp_path):
     settings = dict(hs=np.True_, min_count=np.int16(1), size=np.array(7), lr=np.float32(0.5), errors=np.str_("replace"))
     config, reading = tt.Word2Vec(**settings).configured
     assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
     assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
     assert tt.LanguageModel("rnnlm", size=7).configured[0].hidden == 7
-
-
-@pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
-def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
-    with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
-        tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
-    assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
-
-
-def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
-    """One thread is the default, with which training is reproducible; scoring uses all cores."""
+    # One thread is the default, with which training is reproducible; scoring uses all cores.
     model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
     model.save(tmp_path / "model")
     assert tt.load(tmp_path / "model").configured[0].threads == 1
@@ -126,6 +116,13 @@ def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
     for wrong in 0, -1, 1.5, "2":
         with pytest.raises(tt.Contradiction, match="`threads=.*` (must be from 1 to 1,024|is not int or None)"):
             tt.load(tmp_path / "model", wrong)
+
+
+@pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
+def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
+    with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
+        tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
+    assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
 
 
 LINES = [["the", "cat", "sat", "on", "the", "mat"], ["a", "dog", "ran"]] * 20
@@ -182,7 +179,7 @@ def test_callbacks_neither_change_the_history_nor_are_called_after_the_end():
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
 
 
-def test_queries(vectors):
+def test_queries_and_evaluations(vectors, tmp_path):
     for query in 3, None, b"king", [("king", 1.0)], np.ones(2), [np.ones((1, 3))]:
         refused(lambda: vectors.most_similar(query), "expected a word or a vector of 3 numbers, found ")
     assert_refused(functools.partial(vectors.most_similar, "king"), topn=[-1, 2.5], restrict=[0])
@@ -192,6 +189,20 @@ def test_queries(vectors):
     assert vectors.most_similar("king", topn=0) == [] and len(vectors.most_similar("king", topn=10**12)) == 3
     assert {cosine for _, cosine in vectors.most_similar(np.zeros(3, int))} == {0.0}
     assert list(vectors) == vectors.words
+    (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
+    similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
+    assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
+    analogies = functools.partial(tt.evaluate_analogies, vectors, path)
+    assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
+    for wrong, problem in (
+        (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
+        (lambda: similarity(against=3), "found int"),
+        (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
+    ):
+        refused(lambda: wrong(), problem)
+    (tmp_path / "set").write_text("king queen 9\nking man 7\nman woman 1\n")
+    for sets in tmp_path / "set", str(tmp_path / "set"), [tmp_path / "set"]:
+        assert tt.evaluate_similarity(vectors, sets, bootstrap=0)["sets"][0]["covered"] == 3
 
 
 def test_wrong_arguments_of_language_models(lm):
@@ -207,20 +218,3 @@ def test_wrong_arguments_of_language_models(lm):
     )  # fmt: skip
     assert_refused(lm.word_vectors, which=["input"])
     refused(lambda: lm.perplexity([]), "is empty; give a text")
-
-
-def test_arguments_of_evaluations(tmp_path, vectors):
-    (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
-    similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
-    assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
-    analogies = functools.partial(tt.evaluate_analogies, vectors, path)
-    assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
-    for wrong, problem in (
-        (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
-        (lambda: similarity(against=3), "found int"),
-        (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
-    ):
-        refused(lambda: wrong(), problem)
-    (tmp_path / "set").write_text("king queen 9\nking man 7\nman woman 1\n")
-    for sets in tmp_path / "set", str(tmp_path / "set"), [tmp_path / "set"]:
-        assert tt.evaluate_similarity(vectors, sets, bootstrap=0)["sets"][0]["covered"] == 3

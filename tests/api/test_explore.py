@@ -182,7 +182,7 @@ def test_search_finds_and_a_click_shows(window, pages):
     window.finish()
 
 
-def test_uncertain_neighbors_are_faded(window, pages):
+def test_uncertain_neighbors_and_the_path_of_a_word(window, pages):
     window.open(pages / "runs.html")
     window.type("w5\n")
     window.wait("map.data[2].x.length === 11")
@@ -193,9 +193,6 @@ def test_uncertain_neighbors_are_faded(window, pages):
     np.testing.assert_allclose(opacity, [1, *(0.25 + 0.75 * share for share in shares)], atol=1e-3)
     assert window.js("/\\.\\d\\d to \\.\\d\\d\\d+%/.test($('panel').textContent)")
     window.finish()
-
-
-def test_the_path_of_a_word(window, pages):
     window.open(pages / "slices.html")
     window.type("w7\n")
     window.wait("map.data[1].x.length === 2")  # one of the three lacks it

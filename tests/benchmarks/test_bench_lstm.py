@@ -168,7 +168,7 @@ def test_errors(bench, args, status, message):
     assert result.stdout == ""
 
 
-def test_program():
+def test_programs_and_workers_answer_and_report_errors():
     """`python examples/benchmarks` needs no installation and runs in any folder, like its workers."""
     command = [sys.executable, processes.FOLDER, "predict", "--words", "1e9", "exchange_words=1e6"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -177,12 +177,6 @@ def test_program():
     with contextlib.ExitStack() as stack:
         rate, _ = processes.Worker("NumPy", processes.worker("sgemm:Products"), stack)([16, 1])
         assert rate > 0
-
-
-PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "examples")))}
-
-
-def test_worker_answers_exits_and_reports_errors():
     code = "import os, sys\nfrom benchmarks.processes import serve\n{}"
     with contextlib.ExitStack() as stack:
         body = "serve(lambda question: [os.environ['TEST'], 10 / question])"
@@ -194,10 +188,10 @@ def test_worker_answers_exits_and_reports_errors():
         fine = processes.Worker("it", [sys.executable, "-c", echo], stack, PATHS)
         assert fine("x") == "x" and fine.process.poll() is None
     assert process.returncode == 1 and fine.process.returncode == 0
-
-
-def test_sgemm():
     rate, name = sgemm.rate(64, 2), sgemm.library()
     assert 1e6 < rate < 1e15 and name
     if "openblas" in name and sys.platform == "linux":
         assert "kernel " in name
+
+
+PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "examples")))}

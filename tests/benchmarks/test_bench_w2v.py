@@ -27,7 +27,7 @@ def made(words, **options):
     return file.getvalue()
 
 
-def test_json_with_the_full_command_name(bench, quick, text):
+def test_json_and_whole_runs(bench, quick, text):
     result = bench("w2v", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
     answer = json.loads(result.stdout)
     (row,) = answer["rows"]
@@ -37,9 +37,6 @@ def test_json_with_the_full_command_name(bench, quick, text):
     assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
     slow = [row["flops"] / answer["gflops"]["2"], row["bytes"] / answer["gbytes"]["2"]["1"]]
     assert row["limit"] == pytest.approx(1e9 / answer["kept"] / max(slow))
-
-
-def test_whole(bench, text):
     pytest.importorskip("gensim")
     result = bench("w2v", text, *SMALL, "--whole", "-threads", "1,", "-variants", "cbow", "--against", "gensim")
     assert result.exit_code == 0 and "GFLOP" not in result.stdout

@@ -45,7 +45,7 @@ def logprobs(model, words, restart=False):
     return model.by_definition([model.vocab.words.index(word) for word in words.split(" ")], restart) / np.log(10)
 
 
-def test_totals(run, lm, text):
+def test_totals_and_progress(run, lm, text, monkeypatch):
     result = run("ppl", lm, text)
     p = logprobs(FakeLM(), "the cat sat </s> on the <unk> </s>")
     known = p[[0, 1, 2, 3, 4, 5, 7]]
@@ -56,6 +56,10 @@ def test_totals(run, lm, text):
         f"scored as <unk>: 1 word outside the vocabulary; without: logprob {known.sum():g},"
         f" ppl {10 ** -(known.sum() / 7):g}, ppl1 {10 ** -(known.sum() / 5):g}\n"
     )
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
+    result = run("ppl", lm, text)
+    assert re.search(r"8 words, .* words/s, ppl \d", result.stderr)
+    assert "words/s" not in result.stdout
 
 
 @pytest.mark.parametrize("options", [[], ["--independent"]])
@@ -118,13 +122,6 @@ def test_batches(run, lm, tmp_path, batch):
     run.fails(2, "--batch", "ppl", lm, path, "--batch", batch, "-debug", 1)
 
 
-def test_progress_is_on_stderr(run, lm, text, monkeypatch):
-    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
-    result = run("ppl", lm, text)
-    assert re.search(r"8 words, .* words/s, ppl \d", result.stderr)
-    assert "words/s" not in result.stdout
-
-
 def test_predict(run, lm, closed):
     result = run("predict", lm, "--top", 3, input=b"the cat\n\nthe dog\n")
     model = FakeLM()
@@ -161,7 +158,7 @@ def test_each_line_is_answered_at_once(lm, command, answer):
         assert process.wait(60) == 0
 
 
-def test_generate_lines_or_words(run, lm):
+def test_generate(run, lm, closed):
     result = run("generate", lm, "--lines", 5)
     assert result.exit_code == 0 and result.stdout.count("\n") == 5 and result.stdout.endswith("\n")
     assert set(result.stdout.split(" ")) - {"\n"} and "</s>" not in result.stdout
@@ -178,9 +175,6 @@ def test_generate_lines_or_words(run, lm):
     assert run("generate", lm, "--words", 10**6, "--lines", 3).stdout.count("\n") == 3
     unk = run("generate", lm, "--words", 300).stdout
     assert "<unk>" in unk and "<unk>" not in run("generate", lm, "--words", 300, "--no-unk").stdout
-
-
-def test_generate_from_a_prompt(run, lm, closed):
     result = run("generate", lm, "--prompt", " the  dog\n", "--lines", 40)
     assert result.stdout.count("\n") == 40
     assert all(re.match("the dog( |$)", line) for line in result.stdout.splitlines())

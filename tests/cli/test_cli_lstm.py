@@ -53,7 +53,7 @@ def log_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_text_alone_gives_vectors_on_stdout(lstm, corpus):
+def test_vectors_of_one_or_several_texts(lstm, corpus, tmp_path):
     result = lstm(input=LINES.encode())
     assert result.exit_code == 0, result.stderr
     lines = result.stdout_bytes.split(b"\n")
@@ -62,9 +62,6 @@ def test_a_text_alone_gives_vectors_on_stdout(lstm, corpus):
     assert "validation: the last 126 of the text's 1,260 tokens" in told and "vocabulary of 10 words" in told
     assert "model: LSTM, untied, 2 x 200, embeddings of 200, " in told and told.count("valid ppl") == 3
     assert lstm(corpus).stdout_bytes == result.stdout_bytes
-
-
-def test_training_validation_and_test_texts(lstm, corpus, tmp_path):
     valid, test, log, out = tmp_path / "valid.gz", tmp_path / "test", tmp_path / "log", tmp_path / "out"
     valid.write_bytes(gzip.compress(b"the cat sat on the log\n"))
     test.write_text("the owl sat on the mat\n" * 3)

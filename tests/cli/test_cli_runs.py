@@ -84,7 +84,7 @@ def test_cosines_of_words_and_axes(run, files):
     assert single["cosine"] == pytest.approx(expected, abs=1e-6) and single["low"] is None and single["runs"] == 1
 
 
-def test_stability_by_band_and_by_word(run, files, folder):
+def test_stability_and_change(run, files, folder):
     found, lines = answer(run, "stability", files[0], "--top", 3)
     (band,) = found["results"]
     assert band["words"] == len(NAMES) and 0 < band["shared"] < 1 and len(lines) == 2
@@ -93,9 +93,6 @@ def test_stability_by_band_and_by_word(run, files, folder):
     found, _ = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)
     assert all(row["shared"] < 0.2 for row in found["results"])
     assert run("stability", files[0], "--top", 100).exit_code == 1
-
-
-def test_change_between_files_of_runs(run, files, folder):
     (folder / "list").write_text("alpha\nomega\nw29\n")
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
@@ -105,11 +102,19 @@ def test_change_between_files_of_runs(run, files, folder):
     assert run("shift", *files, "--size", 5).exit_code == 2
 
 
-def test_the_command_writes_the_file_of_python(run, files, folder):
+def test_files_of_the_command_and_other_files(run, files, folder):
     options = "--runs 5 -size 8 -iter 2 -min-count 1 -threads 1 -debug 0".split()
     assert run("w2v", folder / "a", *options, "-output", folder / "x").exit_code == 0
     assert (folder / "x").read_bytes() == files[0].read_bytes()
     assert "--resample" in run("w2v", folder / "a", *options[2:], "--resample", "none", "-output", folder / "y").stderr
+    (folder / "empty").write_text("")
+    (folder / "cut").write_bytes(files[0].read_bytes()[:-200])
+    for args in (
+        ["stability", folder / "a"], ["cosine", folder / "cut", "alpha", "beta"], ["shift", folder / "cut", files[0]],
+        ["shift", folder / "empty", folder / "a", "--permutations", 2], ["shift", *files, "--words", folder / "empty"],
+    ):  # fmt: skip
+        result = run(*args)
+        assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("tiedtools: ")
 
 
 def test_permutations_of_documents(run, folder):
@@ -131,14 +136,3 @@ def test_permutations_of_documents(run, folder):
     assert run(*args).stdout.splitlines()[1].split()[0] == "word"
     again = json.loads(run(*args, *checkpoint, "--resume", "--json").stdout)
     assert again["results"] == found["results"]
-
-
-def test_other_files_and_empty_texts_are_one_line(run, files, folder):
-    (folder / "empty").write_text("")
-    (folder / "cut").write_bytes(files[0].read_bytes()[:-200])
-    for args in (
-        ["stability", folder / "a"], ["cosine", folder / "cut", "alpha", "beta"], ["shift", folder / "cut", files[0]],
-        ["shift", folder / "empty", folder / "a", "--permutations", 2], ["shift", *files, "--words", folder / "empty"],
-    ):  # fmt: skip
-        result = run(*args)
-        assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("tiedtools: ")

@@ -80,7 +80,7 @@ def objects(result):
     return [json.loads(line, parse_constant=refuse) for line in result.stdout.splitlines()]
 
 
-def test_nbest(run, tmp_path):
+def test_nbest_vocab_and_docvec(run, tmp_path):
     text = "u1 the caf\u00e9\nu2 cat\nu2\n".encode()
     path = save(FakeLM(never=[WORDS.index("cat")]), tmp_path / "lm")
     found = objects(run("nbest", path, "--json", "--ids", input=text))
@@ -94,9 +94,6 @@ def test_nbest(run, tmp_path):
         found = objects(run("nbest", path, "--json", *options, input=b"the\n\non mat"))
         assert [(line["line"], line["text"]) for line in found] == [(1, "the"), (2, ""), (3, "on mat")]
         assert found[0].keys() == {"line", "text", "logprob"}
-
-
-def test_vocab(run, tmp_path):
     path = tmp_path / "out"
     result = run("vocab", "--json", "-min-count", 2, input="b \u00e9 \u00e9\nb b\n c\n".encode())
     expected = {"tokens": 9, "words": 4, "kept": 3, "kept_tokens": 8, "vocab": [["</s>", 3], ["b", 3], ["\u00e9", 2]]}
@@ -104,9 +101,6 @@ def test_vocab(run, tmp_path):
     assert result.stderr == "9 tokens, 4 words, 3 kept with 8 tokens\n"
     assert run("vocab", "--json", "-output", path, "-min-count", 9, input=b"b\n").stdout == ""
     assert json.loads(path.read_text())["vocab"] == [["</s>", 1]]
-
-
-def test_docvec(run, tmp_path):
     path, text = save(rnnlm(**DOC), tmp_path / "model"), b"w1 w2\nw3\n\nw4 w4"
     for options, lines in ([], ["w1 w2", "w3", "", "w4 w4"]), (["--unit", "doc"], ["w1 w2", "w4 w4"]):
         found = objects(run("docvec", path, "--json", *options, input=text))

@@ -35,13 +35,10 @@ def lines(result):
     return result.stdout_bytes.decode().removesuffix("\n").split("\n")
 
 
-def test_characters_and_line_structure(run, text):
+def test_characters_and_separators(run, text):
     found = lines(run("segment", "--chars", text))
     assert found[0].startswith("u@@ n@@ l@@ o@@ c@@ k@@ e@@ d d@@ o@@") and found[2].startswith("ß e@@ \u0301 <@@ u@@")
     assert [line.replace("@@ ", "") for line in found] == LINES
-
-
-def test_separators(run):
     assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
     result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
     problem = "the word 'add' ends in the separator 'd'; choose another with --separator"

@@ -120,7 +120,7 @@ def test_correct_answers_match_the_definition(toy, method):
     assert answered.known.all()
 
 
-def test_restrict_leaves_out_questions_and_answers(toy):
+def test_restrict_and_sections(toy):
     vectors, analogy_set = grid(), read_set(toy[0])
     few = Vectors(vectors.words[:15], vectors.matrix[:15])
     answered, expected = answer(vectors, analogy_set, restrict=15), answer(few, analogy_set)
@@ -128,6 +128,17 @@ def test_restrict_leaves_out_questions_and_answers(toy):
     assert answered.known.sum() == expected.known.sum() == 22
     assert answered.right.tolist() == expected.right.tolist()
     assert answered.right[answered.known].tolist() != answer(vectors, analogy_set).right[answered.known].tolist()
+    analogy_set = read_set(toy[0])
+    lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
+    assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
+    for key in ("questions", "covered", "correct"):
+        sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]
+        parts = [lines[name][key] for name in SECTIONS]
+        assert sums == [parts[0] + parts[1], parts[2], sum(parts)]
+    assert lines["capitals"]["covered"] == 12 < lines["capitals"]["questions"] == 20
+    for line in lines.values():
+        assert line["accuracy"] == line["correct"] / line["covered"]
+        assert line["low"] <= line["accuracy"] <= line["high"]
 
 
 def test_case_policies_and_questions_left_out(tmp_path):
@@ -167,20 +178,6 @@ def test_accuracy_matches_gensim(toy):
                     assert line["correct"] == len(section["correct"])
                     assert line["covered"] == len(section["correct"]) + len(section["incorrect"])
                 assert lines["total"]["accuracy"] == total
-
-
-def test_summary_adds_up(toy):
-    analogy_set = read_set(toy[0])
-    lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
-    assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
-    for key in ("questions", "covered", "correct"):
-        sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]
-        parts = [lines[name][key] for name in SECTIONS]
-        assert sums == [parts[0] + parts[1], parts[2], sum(parts)]
-    assert lines["capitals"]["covered"] == 12 < lines["capitals"]["questions"] == 20
-    for line in lines.values():
-        assert line["accuracy"] == line["correct"] / line["covered"]
-        assert line["low"] <= line["accuracy"] <= line["high"]
 
 
 def test_intervals_and_p_agree_with_scipy():

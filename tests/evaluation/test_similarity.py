@@ -54,7 +54,7 @@ def test_published_sets_have_their_published_sizes(measured_data):
 # Spearman
 
 
-def test_spearman_agrees_with_scipy_with_and_without_ties():
+def test_ranks_agree_with_scipy_also_in_resamples(monkeypatch):
     scipy_stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(1)
     for trial in range(100):
@@ -63,6 +63,14 @@ def test_spearman_agrees_with_scipy_with_and_without_ties():
         y = rng.integers(4, size=P) + x * (trial % 3)
         if np.ptp(x) and np.ptp(y):
             assert spearman(x, y) == pytest.approx(scipy_stats.spearmanr(x, y).statistic, abs=1e-12)
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(2)
+    scores, cosines = rng.integers(5, size=30), np.round(rng.standard_normal(30), 1)
+    draws = np.random.default_rng(9).integers(30, size=(25, 30))
+    expected = [scipy_stats.spearmanr(scores[draw], cosines[draw]).statistic for draw in draws]
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(similarity, "BLOCK", 100)
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +129,6 @@ def test_rho_agrees_with_gensim(toy, tmp_path):
 
 
 # Bootstrap
-
-
-def test_every_resample_is_ranked_exactly(monkeypatch):
-    scipy_stats = pytest.importorskip("scipy.stats")
-    rng = np.random.default_rng(2)
-    scores, cosines = rng.integers(5, size=30), np.round(rng.standard_normal(30), 1)
-    draws = np.random.default_rng(9).integers(30, size=(25, 30))
-    expected = [scipy_stats.spearmanr(scores[draw], cosines[draw]).statistic for draw in draws]
-    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(similarity, "BLOCK", 100)
-    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_widths_of_intervals():

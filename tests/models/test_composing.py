@@ -118,10 +118,10 @@ def test_composed_vectors_in_python(model):
     refused(lambda: other.save(f"{model}.2"), "another vocabulary than its own cannot be saved; save the original")
     refused(lambda: compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"]), "model: has a vector per word; to")
     refused(lambda: m.compose(["gods"], "both"), "`which='both'` is not one of in, out, sum,", kind=Contradiction)
-    theirs, compose = Vectors.read(str(model)), load_model(str(model)).compose
+    theirs, saved = Vectors.read(str(model)), load_model(str(model))
     judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
     assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
-    expected = [cosine(*compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
+    expected = [cosine(*saved.compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
     np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
 
 

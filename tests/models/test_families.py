@@ -158,9 +158,6 @@ def test_models_are_recognized_by_content(tmp_path):
             np.testing.assert_array_equal(Vectors.read(path + suffix).matrix, model.vectors(which).matrix)
             assert files_read(path + suffix) == [path]
             assert Check(path + suffix).format == "model"
-
-
-def test_vectors_are_read_from_rnnlm_files(tmp_path):
     model = rnnlmcase.model(dtype="float32")
     for binary in (False, True):
         path = tmp_path / "rnnlm"

@@ -56,8 +56,9 @@ def elman(monkeypatch):
     return dataclasses.replace(CONFIG, cell="elman")
 
 
-def test_a_new_cell_is_trained_resumed_saved_and_scored(elman, tmp_path, no_signals):
+def test_a_new_cell_is_trained_and_its_gradients_checked(elman, tmp_path, no_signals):
     is_trained_resumed_saved_and_scored(elman, TRAINING, "elman1.W", tmp_path)
+    are_finite_differences({"elman1.W", "elman1.U", "elman2.W", "elman2.U", "emb_in", "proj.W"}, cell="elman")
 
 
 @pytest.mark.parametrize(
@@ -90,10 +91,6 @@ def is_trained_resumed_saved_and_scored(config, training, parameter, tmp_path):
     words = generate(loaded, lambda logprobs: int(logprobs.argmax()))
     assert all(0 <= next(words) < len(VOCAB) for _ in range(20))
     assert LstmLM.memory(VOCAB, config) > 3 * whole.params.values.nbytes  # plus gradients, the best model, and buffers
-
-
-def test_gradients_of_the_elman_cell(elman):
-    are_finite_differences({"elman1.W", "elman1.U", "elman2.W", "elman2.U", "emb_in", "proj.W"}, cell="elman")
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -155,10 +152,7 @@ def test_rhn_of_zilly_et_al():
     x, after = model.network.forward(state, Step(ids))
     share = 1 / (1 + np.exp(3.0))
     np.testing.assert_allclose(after[0], state[0] * (1 - share) ** (5 * len(ids)), rtol=1e-10)  # only the carry path
-
-
-def test_dropped_states_are_carried():
-    """With all of the recurrent input dropped, the state still decays, and does not jump."""
+    # With all of the recurrent input dropped, the state still decays, and does not jump.
     model = lstm(cell="rhn", depth=3, layers=1, dropout_kind="gal", drop_state=0.999999)
     ids, targets, state = window(model)
     model.train_step(ids, targets, state, 0)

@@ -157,7 +157,7 @@ def counts(threads, calls):
     return expected
 
 
-def test_each_thread_runs_once_and_sees_writes_before_a_barrier(team):
+def test_threads_run_once_meet_at_barriers_and_raise(team):
     calls = np.zeros((6, 6), np.int64)
     for again in range(20):
         team(mark, calls)
@@ -167,6 +167,13 @@ def test_each_thread_runs_once_and_sees_writes_before_a_barrier(team):
     for before, after in itertools.pairwise(out):
         assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
     assert (totals == 1).all()
+    calls = np.zeros((6, 6), np.int64)
+    for again in range(3):
+        with pytest.raises(ValueError, match="of a kernel"):
+            team(fail, calls)
+        assert (calls == counts(team.threads, 2 * again + 1)).all()
+        team(mark, calls)
+        assert (calls == counts(team.threads, 2 * again + 2)).all()
 
 
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
@@ -243,16 +250,6 @@ def test_a_team_survives_fork():
 def fail(worker, calls):
     calls[worker[0], worker[1]] += 1
     raise ValueError("of a kernel")
-
-
-def test_exceptions_propagate_and_the_team_stays_usable(team):
-    calls = np.zeros((6, 6), np.int64)
-    for again in range(3):
-        with pytest.raises(ValueError, match="of a kernel"):
-            team(fail, calls)
-        assert (calls == counts(team.threads, 2 * again + 1)).all()
-        team(mark, calls)
-        assert (calls == counts(team.threads, 2 * again + 2)).all()
 
 
 def test_threads_are_woken_and_end_with_the_team():

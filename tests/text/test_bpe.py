@@ -12,13 +12,10 @@ subword_nmt = pytest.importorskip("subword_nmt")
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}  # of Sennrich et al. 2016
 
 
-def test_symbols_of_the_words_of_the_paper():
+def test_symbols_of_words_and_their_restoration(monkeypatch):
     segmenter = Segmenter(learn(COUNTS, 10))
     assert segmenter.codes.splitlines()[:4] == ["#version: 0.2", "s t</w>", "e st</w>", "l o"]
     assert segmenter.symbols(["lowest", "new"]) == ["lo@@", "west", "ne@@", "w"]
-
-
-def test_text_is_restored_with_and_without_codes():
     segmenter = Segmenter(learn(COUNTS, 3))
     words = "lowest <unk> w new caf\u00e9".split()
     assert "<unk>" in segmenter.symbols(words)
@@ -28,6 +25,8 @@ def test_text_is_restored_with_and_without_codes():
     segmenter = Segmenter()
     assert segmenter.symbols(["a@@", "b"]) == ["a@@", "b"] and segmenter.restore(["a@@", "b"]) == "a@@ b"
     assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
+    monkeypatch.setitem(sys.modules, "subword_nmt", None)
+    refused(lambda: learn(COUNTS, 3), "tiedtools[nmt]")
 
 
 @pytest.mark.parametrize("counts", [{"a": 9}, {"ab": 1}, {"ab": 2}])
@@ -40,8 +39,3 @@ def test_too_few_pairs(counts, capsys):
 def test_other_codes_are_refused(codes):
     with pytest.raises(ValueError, match="not those of subword-nmt"):
         check_codes(codes)
-
-
-def test_missing_library(monkeypatch):
-    monkeypatch.setitem(sys.modules, "subword_nmt", None)
-    refused(lambda: learn(COUNTS, 3), "tiedtools[nmt]")

@@ -179,7 +179,7 @@ def test_files_are_downloaded_once_and_to_a_folder(run, server, cache, tmp_path)
     assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
-def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
+def test_sections_are_joined_and_archives_must_have_the_file(run, mirror, cache, monkeypatch):
     for name, content in {"I1": b"a\tas\r\nb\tbs", "L2": b"hot\tcold/cool\n"}.items():
         (mirror / f"{name}.txt").write_bytes(content)
     whole = b": I01 plural\na\tas\nb\tbs\n: L02 antonym\nhot\tcold/cool\n"
@@ -189,6 +189,11 @@ def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
         monkeypatch.setitem(datasets.DATASETS, "b", entry)
         assert run("data", "get", "b").exit_code == status
         assert (cache / "wordsim" / "b.txt").read_bytes() == whole
+    entry = datasets.DATASETS["texts-test"]
+    monkeypatch.setitem(datasets.DATASETS, "texts-test", dataclasses.replace(entry, member="other"))
+    result = run("data", "get", "texts-test")
+    assert result.exit_code == 1 and result.stdout == "" and "other" in result.stderr.splitlines()[-1]
+    assert not (cache / "texts" / "test").exists()
 
 
 def test_archives_are_unpacked(run, server, cache):
@@ -204,14 +209,6 @@ def test_archives_are_unpacked(run, server, cache):
     assert run("data", "get", "texts-test", "texts-train").stdout == f"{paths[1]}\n{paths[0]}\n"
     assert paths[0].stat().st_size == paths[1].stat().st_size + 100 == 1600
     assert requested == ["/texts.zip"]
-
-
-def test_an_archive_without_the_file_is_refused(run, mirror, cache, monkeypatch):
-    entry = datasets.DATASETS["texts-test"]
-    monkeypatch.setitem(datasets.DATASETS, "texts-test", dataclasses.replace(entry, member="other"))
-    result = run("data", "get", "texts-test")
-    assert result.exit_code == 1 and result.stdout == "" and "other" in result.stderr.splitlines()[-1]
-    assert not (cache / "texts" / "test").exists()
 
 
 def assert_refused(result, message, cache):

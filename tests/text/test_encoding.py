@@ -25,7 +25,7 @@ def words_of(encoded):
     return [encoded.vocab.words[k] for k in encoded.ids]
 
 
-def test_many_and_long_words(tmp_path):
+def test_many_and_long_words_and_hash_collisions(tmp_path):
     words = [f"w{k}" * (1 + k % 5) for k in range(200_000)]
     (path := tmp_path / "text").write_text(" ".join(words) + "\n" + " ".join(reversed(words)))
     encoded = encode([str(path)])
@@ -39,10 +39,7 @@ def test_many_and_long_words(tmp_path):
     pieces = [ids.copy() for ids in table.encode(" ".join(long + long + [""]).encode())]
     assert np.concatenate(pieces).tolist() == list(range(1, 12)) * 2
     assert table.words[1:] == long
-
-
-def test_hash_collisions_are_resolved():
-    """Long words are compared byte by byte: one with the key of another, forged here, is a new word."""
+    # Long words are compared byte by byte: one with the key of another, forged here, is a new word.
     table = WordTable()
     for _ in table.encode(b"a-long-word "):
         pass
@@ -221,7 +218,7 @@ def test_max_vocab_is_exact(tmp_path, size):
     assert encoded.vocab.words == everything.vocab.words[:size]
 
 
-def test_a_given_vocabulary_and_sentences(tmp_path):
+def test_given_vocabularies_and_lists_of_words(tmp_path):
     (path := tmp_path / "text").write_bytes(b"a b c a unknown\nb\n")
     vocab = Vocab(["</s>", "b", "a"], np.array([7, 6, 5]))
     encoded = encode([str(path)], vocab=vocab)
@@ -231,6 +228,8 @@ def test_a_given_vocabulary_and_sentences(tmp_path):
     (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
     encoded = encode([str(tmp_path / "text")], min_count=2)
     assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]
+    (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
+    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
 
 
 def test_vocab_files_are_read_in_any_order(tmp_path):
@@ -273,11 +272,6 @@ def test_invalid_vocab_files_are_rejected(tmp_path, line):
         refused(lambda: Vocab.read(str(path)), "vocab: is empty; give a vocabulary file")
     path.write_bytes(b"a 1\nb 2\na 3\n")
     refused(lambda: Vocab.read(str(path)), "vocab:3: duplicate word 'a'")
-
-
-def test_lists_of_words_with_and_without_counts(tmp_path):
-    (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
-    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
 
 
 @pytest.mark.parametrize("listed, problem", [

@@ -116,7 +116,7 @@ def test_held_out_lines(path, messages):
     assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
 
-def test_given_vocabulary(path):
+def test_given_vocabularies_and_invalid_texts(path):
     vocab = path("</s> 5\na 9\nb 7\nc 2\n", "vocab")
     text = read(path("a b a\n"), read_vocab=vocab)
     assert counted(text) == {"</s>": 5, "a": 9, "b": 7, "c": 2}
@@ -130,6 +130,11 @@ def test_given_vocabulary(path):
     assert counted(read(path("a new b\n"), read_vocab=vocab)) == {"</s>": 5, "a": 9, "<unk>": 8, "b": 7}
     vocab = path("</s> 5\na 9\nb 0\n", "vocab")
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
+    train = path("a b\n", "train")
+    for data in "x y", "x y\n\nz\n":
+        refused(lambda: read(train, valid=path(data, "valid")), "valid: no word of the vocabulary")
+    refused(lambda: read(train, read_vocab=path("</s> 1\nz 3\n", "vocab")), "train: no word of the vocabulary in 3")
+    refused(lambda: read(train, test="nothing"), "nothing: cannot be read")
 
 
 def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
@@ -155,14 +160,6 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
 ])  # fmt: skip
 def test_invalid_training_texts(path, data, options, message):
     refused(lambda: read(path(data), **options), message)
-
-
-def test_invalid_validation_and_test_texts(path):
-    train = path("a b\n", "train")
-    for data in "x y", "x y\n\nz\n":
-        refused(lambda: read(train, valid=path(data, "valid")), "valid: no word of the vocabulary")
-    refused(lambda: read(train, read_vocab=path("</s> 1\nz 3\n", "vocab")), "train: no word of the vocabulary in 3")
-    refused(lambda: read(train, test="nothing"), "nothing: cannot be read")
 
 
 def test_a_known_vocabulary_adds_its_counts(path):

@@ -249,15 +249,12 @@ def test_counts(paths, size):
     assert found[0].state[counting.TOTALS].tolist() == table.state[counting.TOTALS].tolist()
 
 
-def test_many_words_grow_the_table(tmp_path):
+def test_shares_with_many_or_no_words(tmp_path):
     words = [b"word%d\n" % n for n in range(150_000)]
     a, b = write(tmp_path, [b"".join(words[:100_000]), b"".join(words[50_000:])])
     one = encode([a, b])
     assert_same(on_shares([[a], [b]], threads=1), one)
     assert len(one.vocab) == 150_001
-
-
-def test_a_share_without_a_word_of_the_vocabulary(tmp_path):
     paths = write(tmp_path, [b"a b a b\n", b"only rare words\n"])
 
     def work(ranks):

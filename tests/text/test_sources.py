@@ -151,13 +151,20 @@ def test_every_kind_of_source_reads_the_same(path, make):
     assert read(make(path)) == read(str(path))
 
 
-def test_paths_and_open_files(path):
+def test_paths_open_files_and_urls(path, tmp_path):
     words, ids = read([str(path), path])
     assert (words, ids) == (read(path)[0], read(path)[1] * 2)
     with open(path) as file:
         file.readline()
         assert read(file) == read(SENTENCES[1:])
         assert not file.closed
+    assert sources("s3://b/a text") == ["s3://b/a text"]
+    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
+    refused(lambda: words_of([1]), "a word is a str")
+    assert isinstance(sources(pathlib.Path("a"))[0], str)
+    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
+    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
 
 
 def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
@@ -209,7 +216,7 @@ def content(source):
         return file.read()
 
 
-def test_urls(memory):
+def test_urls(memory, tmp_path, run):
     assert all(map(remote.is_url, ["s3://bucket/key", "file:///tmp/text", "simplecache::s3://bucket/key"]))
     assert not any(map(remote.is_url, ["/tmp/text", "-", "a b://c", "://c", ["s3://bucket/key"]]))
     assert content(memory("text", b"")) == b""
@@ -219,6 +226,15 @@ def test_urls(memory):
     ):
         refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
     refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
+    for url in "memory://missing", f"file://{tmp_path}/missing":
+        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
+    refuse_missing([memory("text", b""), "-"])
+    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
+    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
+    result = run("w2v", "memory://missing", "-size", 2)
+    assert result.exit_code == 1
+    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
@@ -229,13 +245,6 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
         assert content(source) == DATA
         assert remote.url_size(source) == len(pack(DATA))
     assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
-
-
-def test_missing_files_name_the_url(tmp_path, memory):
-    for url in "memory://missing", f"file://{tmp_path}/missing":
-        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
-            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
-    refuse_missing([memory("text", b""), "-"])
 
 
 @pytest.mark.parametrize("error, message", [
@@ -277,21 +286,3 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
     if "fsspec" in missing:
         monkeypatch.setitem(sys.modules, "fsspec", None)
     refused(lambda: content(url), f"{url}: ", message)
-
-
-def test_sources(tmp_path):
-    assert sources("s3://b/a text") == ["s3://b/a text"]
-    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
-    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
-    refused(lambda: words_of([1]), "a word is a str")
-    assert isinstance(sources(pathlib.Path("a"))[0], str)
-    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
-    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
-
-
-def test_commands_read_urls(run, memory):
-    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
-    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
-    result = run("w2v", "memory://missing", "-size", 2)
-    assert result.exit_code == 1
-    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"

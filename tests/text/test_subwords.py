@@ -55,7 +55,7 @@ def test_characters():
     assert made.ids("<")[1] == ["<"] and stored(made, WORDS).ids("<unk>") == made.ids("<unk>")
 
 
-def test_given_units(file):
+def test_given_units_and_files_of_morfessor(file, tmp_path):
     made = Subwords.learn("morphs", WORDS, segmentation=file())
     assert made.units == ["", "</s>", "the", "<unk>", "un", "lock", "ed", "walk", "ing", "well", "known", "é", "N"]
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]
@@ -63,6 +63,12 @@ def test_given_units(file):
     assert Subwords.learn("morphs", WORDS, segmentation=file(GIVEN + "<unk> < unk >\n")).segment("<unk>")[1] == "unk"
     refused(lambda: Subwords.learn("chars", WORDS, segmentation=file()), "`segmentation` has no", kind=Contradiction)
     refused(lambda: Subwords.learn("letters", WORDS), "`kind='letters'` is not one of morphs,", kind=Contradiction)
+    analyses = [(1, ["walk", "ed"]), (5, ["un", "lock"]), (2, ["walk", "ing"]), (1, ["known"])]
+    with open(tmp_path / "morphs", "wb") as file:
+        morphs.write(file, analyses)
+    made = Subwords.learn("morphs", WORDS, segmentation=str(tmp_path / "morphs"))
+    assert made.segmenter.counts == morphs.Lexicon.of(analyses).counts
+    assert made.segment("unlocked") == ["un", "lock", "ed"] and "l" in made.units
 
 
 @pytest.mark.parametrize("kind", ["morphs", "syllables"])
@@ -90,15 +96,6 @@ def test_wrong_segmentation_files(file, content, problem):
     with pytest.raises(TiedtoolsError) as error:
         Subwords.learn("morphs", WORDS, segmentation=path)
     assert str(error.value).startswith(path) and problem in str(error.value)
-
-
-def test_a_file_of_morfessor_as_segmentation(tmp_path):
-    analyses = [(1, ["walk", "ed"]), (5, ["un", "lock"]), (2, ["walk", "ing"]), (1, ["known"])]
-    with open(tmp_path / "morphs", "wb") as file:
-        morphs.write(file, analyses)
-    made = Subwords.learn("morphs", WORDS, segmentation=str(tmp_path / "morphs"))
-    assert made.segmenter.counts == morphs.Lexicon.of(analyses).counts
-    assert made.segment("unlocked") == ["un", "lock", "ed"] and "l" in made.units
 
 
 def test_learned_morphs_and_syllables(libraries):

@@ -97,7 +97,7 @@ def test_monte_carlo_averages_probabilities():
 # Schedules
 
 
-def test_decay_starts_after_decay_after_epochs():
+def test_learning_rates_follow_epochs_or_the_perplexity(monkeypatch, quiet):
     """As for Zaremba's small model, whose code first lowers the rate after epoch 5."""
     training = Training(schedule="decay", lr=1.0, decay=2.0, decay_after=5)
     schedule = SCHEDULES["decay"](training)
@@ -107,9 +107,6 @@ def test_decay_starts_after_decay_after_epochs():
         rates.append(schedule.lr)
     assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
     assert not schedule.next(2000, None, False) and schedule.lr == 0
-
-
-def test_learning_rates_follow_the_perplexity(monkeypatch, quiet):
     losses = iter([3.0, 2.0, 2.0, 1.5, 1.6, 1.4])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=6, lr=8.0, decay=4.0), quiet)
@@ -333,21 +330,7 @@ def test_every_job_is_done_once_or_none_after_an_error():
     assert stopped and len(done) < 100
 
 
-def test_failure_to_start_threads_is_reported(monkeypatch):
-    stop, start = threading.Event(), threading.Thread.start
-    starts = iter([start, start])
-
-    def limited(thread):
-        if (begin := next(starts, None)) is None:
-            raise RuntimeError("can't start new thread")
-        begin(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", limited)
-    refused(lambda: hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set), "could start only 2 of 3")
-    assert stop.is_set()
-
-
-def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():
+def test_interrupts_and_failures_to_start_threads(monkeypatch):
     stop, left = threading.Event(), []
 
     def work(thread, job):
@@ -360,3 +343,14 @@ def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():
     with pytest.raises(KeyboardInterrupt):
         hogwild.run(work, range(10), 3, stop.set, tick, every=0.01)
     assert sorted(left) == [0, 1, 2]
+    stop, start = threading.Event(), threading.Thread.start
+    starts = iter([start, start])
+
+    def limited(thread):
+        if (begin := next(starts, None)) is None:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    refused(lambda: hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set), "could start only 2 of 3")
+    assert stop.is_set()

@@ -54,7 +54,7 @@ def theirs(tmp_path_factory):
     return {path.name: str(path) for path in folder.iterdir() if path != text}
 
 
-def test_vectors_of_words_and_unseen_words_are_those_of_the_definition(path, tmp_path):
+def test_vectors_are_those_of_the_definition(path, tmp_path):
     _, matrix, settings = model()
     vectors = Vectors.read(path)
     assert list(vectors.words) == WORDS and list(vectors.index.items()) == [(w, k) for k, w in enumerate(WORDS)]
@@ -68,6 +68,11 @@ def test_vectors_of_words_and_unseen_words_are_those_of_the_definition(path, tmp
     assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
     with pytest.raises(IndexError):
         vectors.matrix[len(WORDS)]
+    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
+    (tmp_path / "m.bin").write_bytes(data)
+    vectors = Vectors.read(tmp_path / "m.bin")
+    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
+    assert not vectors.composes and "__label__a" not in vectors
 
 
 @pytest.mark.parametrize("kept", [{3: 1, 17: 0, 5: 2}, {}])
@@ -115,14 +120,6 @@ def test_docvec_is_the_sentence_vector(run, theirs, tmp_path):
         documents = run("docvec", theirs[name], "--unit", "doc", "--json", input="\n".join(lines).encode())
         first = json.loads(documents.stdout.splitlines()[0])["vector"]
         np.testing.assert_allclose(first, oracle.get_sentence_vector(" ".join(lines[:2])), atol=1e-6)
-
-
-def test_version_11_supervised_models_have_no_n_grams(tmp_path):
-    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
-    (tmp_path / "m.bin").write_bytes(data)
-    vectors = Vectors.read(tmp_path / "m.bin")
-    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
-    assert not vectors.composes and "__label__a" not in vectors
 
 
 def test_commands_compose_unseen_words(run, path, tmp_path):

@@ -67,7 +67,7 @@ def test_other_words_are_composed(reuse):
     assert np.exp(logs).sum() == pytest.approx(1)
 
 
-def test_vectors_of_other_words():
+def test_vectors_and_scores_of_other_words():
     letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
     config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
     m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
@@ -78,6 +78,10 @@ def test_vectors_of_other_words():
     assert len(m.compose(["tac"])) == 1
     refused(lambda: m.compose(["tac"], "out"), "the output vectors of this model are not composed")
     refused(lambda: of_words(m, WORDS, "FILE"), "FILE: has an output vector per word")
+    m = model("morphs", "none", sampled=20)
+    before = m.score(*window(m))[0]
+    m.train_step(*window(m), 1)
+    np.testing.assert_array_equal(m.score(*window(m))[0], before)
 
 
 TRAINING = Training(epochs=3, lr=2.0, clip=1.0, eval_batch=2)
@@ -182,10 +186,3 @@ def test_implied_tying_and_options_without_effect(run):
     for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
         told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
         assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
-
-
-def test_scores_after_training_do_not_use_the_composition_of_some_words():
-    m = model("morphs", "none", sampled=20)
-    before = m.score(*window(m))[0]
-    m.train_step(*window(m), 1)
-    np.testing.assert_array_equal(m.score(*window(m))[0], before)

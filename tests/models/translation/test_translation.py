@@ -143,7 +143,7 @@ def test_limits_of_beam_search():
     refused(lambda: search(model, sentences(2), 2), "outputs NaN")
 
 
-def test_bleu_by_definition_and_of_a_text():
+def test_bleu(monkeypatch):
     pytest.importorskip("sacrebleu")
     found = bleu(["a b c d e f"], [["a b c d x f g"]])
     # Matches: 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3; the translation is shorter than the reference.
@@ -163,9 +163,6 @@ def test_bleu_by_definition_and_of_a_text():
     calls = []
     assert text_bleu(model, ids, references, lambda: calls.append(1), 3) == pytest.approx(100)
     assert calls and text_bleu(model, ids, ["x y z u"] * 3) < 20
-
-
-def test_bleu_errors(monkeypatch):
     pytest.importorskip("sacrebleu")
     refused(lambda: bleu([], [[]]), "no translations")
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)

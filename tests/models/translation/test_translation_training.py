@@ -129,22 +129,13 @@ def test_resumed_run_is_identical(texts, tmp_path, monkeypatch, optimizer):
     refused(lambda: same(), "different source vocabulary")
 
 
-def test_bad_input(texts, tmp_path):
-    with pytest.raises(Contradiction, match="both `valid_source` and `valid_target`"):
-        TranslationTrainer(*configure(**SMALL)[:2], [["a"], ["b"]], Files(), valid_source=["a"])
-    with pytest.raises(Contradiction, match="each vector twice"):
-        made(texts, dict(output=str(tmp_path / "out"), write="concat"), tie="decoder")
-    texts["train_target"] = texts["valid_target"]
-    refused(lambda: made(texts, bleu=False).train(), "20 lines, but ", " has 60")
-
-
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets(name):
     config, schedule, _ = configure(preset=name)
     assert all(value == getattr(config, key, getattr(schedule, key, None)) for key, value in PRESETS[name][1].items())
 
 
-def test_settings():
+def test_settings_and_bad_input(texts, tmp_path):
     rate = lambda **settings: configure(**settings)[1].lr
     assert rate() == 0.001 and rate(optimizer="adadelta") == rate(optimizer="sgd") == 1.0
     assert rate(preset="press-wolf-nmt", optimizer="adam") == 0.001 and rate(preset="press-wolf-nmt", lr=0.5) == 0.5
@@ -155,3 +146,9 @@ def test_settings():
     with pytest.raises(Contradiction, match="requires `dtype='float32'`"):
         dataclasses.replace(config, precision="bfloat16", dtype="float64")
     refused(lambda: configure(tie="some"), "tie", kind=Contradiction)
+    with pytest.raises(Contradiction, match="both `valid_source` and `valid_target`"):
+        TranslationTrainer(*configure(**SMALL)[:2], [["a"], ["b"]], Files(), valid_source=["a"])
+    with pytest.raises(Contradiction, match="each vector twice"):
+        made(texts, dict(output=str(tmp_path / "out"), write="concat"), tie="decoder")
+    texts["train_target"] = texts["valid_target"]
+    refused(lambda: made(texts, bleu=False).train(), "20 lines, but ", " has 60")

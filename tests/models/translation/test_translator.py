@@ -163,13 +163,20 @@ def test_numbers_of_parameters_and_threads(tie):
         close(found, expected, 1e-13)
 
 
-def test_tied_embeddings_are_one_array():
+def test_vectors_by_tying():
     m = model("all")
     m.params["emb_source"][7, 2] = 5
     assert m.params["emb_in"][7, 2] == m.params["emb_out"][7, 2] == 5
     m = model("decoder")
     m.params["emb_in"][7, 2] = 5
     assert m.params["emb_out"][7, 2] == 5 != m.params["emb_source"][7, 2]
+    m = model()
+    assert m.vectors("source").words == m.source_vocab.words and m.vectors("in").words == m.target_vocab.words
+    np.testing.assert_array_equal(m.vectors("source").matrix, m.params["emb_source"].astype(np.float32))
+    both = m.params["emb_in"].astype(np.float32), m.params["emb_out"].astype(np.float32)
+    np.testing.assert_allclose(m.vectors("sum").matrix, both[0] + both[1], atol=1e-6)
+    with pytest.raises(Contradiction, match="one vocabulary"):
+        Translator(Vocab.made_up(9), Vocab.made_up(9), TranslationConfig(tie="all"))
 
 
 def same(m, other):
@@ -193,19 +200,6 @@ def test_saved_and_pickled(tie, tmp_path):
     (path := tmp_path / "model.npz").write_bytes(file.getvalue())
     same(m, load_model(str(path), 2))
     same(m, pickle.loads(pickle.dumps(m)))
-
-
-def test_vectors():
-    m = model()
-    assert m.vectors("source").words == m.source_vocab.words and m.vectors("in").words == m.target_vocab.words
-    np.testing.assert_array_equal(m.vectors("source").matrix, m.params["emb_source"].astype(np.float32))
-    both = m.params["emb_in"].astype(np.float32), m.params["emb_out"].astype(np.float32)
-    np.testing.assert_allclose(m.vectors("sum").matrix, both[0] + both[1], atol=1e-6)
-
-
-def test_three_way_tying_needs_one_vocabulary():
-    with pytest.raises(Contradiction, match="one vocabulary"):
-        Translator(Vocab.made_up(9), Vocab.made_up(9), TranslationConfig(tie="all"))
 
 
 def test_damaged_files(tmp_path):

@@ -283,7 +283,7 @@ def test_bytes_do_not_depend_on_the_number_of_threads(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_samples_of_documents_have_their_counts(tmp_path):
+def test_runs_on_samples_and_the_whole_text(tmp_path):
     """A run's word counts are those of documents drawn with replacement, so that rare words are missing in some."""
     runs = runs_of(tmp_path, runs=20)
     assert runs.training["documents"] == len(SENTENCES)
@@ -295,16 +295,16 @@ def test_samples_of_documents_have_their_counts(tmp_path):
     shuffled = runs_of(tmp_path, resample="shuffle")
     assert (shuffled.present == shuffled.counts).all()
     assert not np.array_equal(shuffled.matrix[0], shuffled.matrix[1]) and not len(shuffled.whole)
-
-
-def test_runs_on_the_whole_text_are_single_runs(tmp_path):
-    """They have further seeds, and are the means of the intervals."""
+    # They have further seeds, and are the means of the intervals.
     runs = runs_of(tmp_path, runs=5)
     assert len(runs.whole) == 3
     for k, (words, matrix) in enumerate(runs.on_whole_text):
         vectors = tt.Word2Vec(**FEW, threads=1, seed=6 + k).fit(SENTENCES).vectors
         assert words == vectors.words
         np.testing.assert_array_equal(matrix, vectors.matrix.astype(np.float16))
+    refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
+    with pytest.raises(tt.Diverged, match="run"):
+        runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
 
 
 def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
@@ -330,12 +330,6 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
 ], ids=str)  # fmt: skip
 def test_settings_of_a_single_run_are_refused(tmp_path, options):
     refused(lambda: runs_of(tmp_path, **options), kind=tt.Contradiction)
-
-
-def test_runs_that_cannot_be(tmp_path):
-    refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
-    with pytest.raises(tt.Diverged, match="run"):
-        runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
 
 
 def test_results_in_python(tmp_path):

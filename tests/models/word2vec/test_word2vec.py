@@ -164,12 +164,14 @@ def test_every_piece_has_its_own_seed(monkeypatch):
     assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ, except that both compilations use the same one"
 
 
-def test_lr_linear_alone_controls_updates_of_l():
+def test_rates_of_l_and_precision_of_negatives():
     moved = {
         rate: np.abs(trained(epochs=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
+    for options in dict(tying="linear", exact=True), dict(hs=True):
+        assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}
 
 
 def test_chunks_end_at_line_ends_where_possible(monkeypatch):
@@ -202,8 +204,3 @@ def test_precision(monkeypatch, feature, tying):
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=1e-2)
-
-
-def test_separate_negatives_are_float32():
-    for options in dict(tying="linear", exact=True), dict(hs=True):
-        assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}
