@@ -44,10 +44,10 @@ def sentences(folder, text, *arguments):
     return [(folder / f"{name}.txt").read_text().splitlines() for name in ("train", "valid", "test")]
 
 
-def test_wiki_sentences_are_split_and_shuffled(tmp_path):
+def test_wiki_sentences_are_split_shuffled_and_without_rare_words(tmp_path):
     names = [f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
     text = "".join(f"{' '.join([name] * 30)}\n\n" for name in names)  # words in train.txt are all frequent
-    train, valid, test = sentences(tmp_path, text, 30 * 40 + 29, 10, 12)
+    train, valid, test = sentences(tmp_path / "frequent", text, 30 * 40 + 29, 10, 12)
     assert [len(part) for part in (train, valid, test)] == [40, 10, 12]
     assert set(valid + test) == {" ".join(["<unk>"] * 30)}
     found = [line.split()[0] for line in train]
@@ -56,12 +56,9 @@ def test_wiki_sentences_are_split_and_shuffled(tmp_path):
     text = "".join(f"w{k}\n" * 40 for k in range(20))
     same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
     assert same == again != other
-
-
-def test_wiki_sentences_replace_rare_words(tmp_path):
     numbers = np.random.default_rng(1).integers(0, 60, (1000, 3))
     text = "".join(f"The {' '.join(f'W{k}' for k in row)}\n" for row in numbers)
-    train, valid, test = sentences(tmp_path, text, 4 * 600, 150, 250)
+    train, valid, test = sentences(tmp_path / "rare", text, 4 * 600, 150, 250)
     counts = Counter(" ".join(train).split())
     assert counts["the"] == 600 and min(counts.values()) >= 30 and 30 < len(counts) < 62
     assert {word for line in valid + test for word in line.split()} == set(counts)

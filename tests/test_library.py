@@ -53,7 +53,7 @@ def test_training_prints_nothing(tmp_path, code):
     assert out.stat().st_size > 0
 
 
-def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch):
+def test_a_trainer_writes_and_rejects_what_its_command_does(tmp_path, run, monkeypatch):
     """The outputs are vectors, model, log, checkpoint, and manifest."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
@@ -70,9 +70,6 @@ def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch)
     logs = [(tmp_path / f"{whose}.log_json").read_text().splitlines() for whose in ("ours", "theirs")]
     assert [json.loads(line).keys() for line in logs[0]] == [json.loads(line).keys() for line in logs[1]]
     assert (tmp_path / "ours.checkpoint").exists()
-
-
-def test_a_trainer_rejects_what_its_command_rejects(tmp_path):
     (tmp_path / "text").write_text("a b\n")
     for files, problem in [
         (Files(resume=True), "`resume` needs `checkpoint`"),

@@ -128,14 +128,6 @@ def test_training_in_a_thread(model):
             np.testing.assert_array_equal(found, model.vectors.matrix)
 
 
-def test_without_a_model(tmp_path):
-    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
-        _ = tt.Word2Vec().vectors
-    (tmp_path / "text").write_text("a b\n")
-    refused(lambda: tt.load(tmp_path / "text"), "neither a word2vec header")
-    refused(lambda: tt.Word2Vec().fit(tmp_path / "none"), "No such file")
-
-
 def test_checkpoints_from_python(tmp_path):
     """A run that a callback stops continues, as on the command line, to the same bytes."""
     files = dict(checkpoint=tmp_path / "c", resume=True)
@@ -231,3 +223,8 @@ def test_models_are_evaluated_by_their_vectors(tmp_path):
     evaluated = lambda source: tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
     by_model, by_file, by_vectors = map(evaluated, (model, tmp_path / "m.npz", model.vectors))
     assert by_model == by_file == by_vectors
+    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
+        _ = tt.Word2Vec().vectors
+    (tmp_path / "text").write_text("a b\n")
+    refused(lambda: tt.load(tmp_path / "text"), "neither a word2vec header")
+    refused(lambda: tt.Word2Vec().fit(tmp_path / "none"), "No such file")

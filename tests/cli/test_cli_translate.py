@@ -64,7 +64,7 @@ def test_n_best_lists_have_the_scores_of_given_translations(run, model, tmp_path
             assert float(forced) == pytest.approx(float(score) / length, abs=2e-6)
 
 
-def test_json(run, model, tmp_path):
+def test_json_and_no_language_model(run, model, tmp_path):
     found = [json.loads(line) for line in run("translate", model, "--json", input=TEXT).stdout.splitlines()]
     best = [t[0] for t in expected()]
     assert found == [{"line": k, "text": t.text, "logprob": pytest.approx(t.logprob)} for k, t in enumerate(best, 1)]
@@ -73,6 +73,7 @@ def test_json(run, model, tmp_path):
     (tmp_path / "t").write_text("die\n")
     forced = json.loads(run("translate", model, "--json", "--force", tmp_path / "t", input=b"the\n").stdout)
     assert forced["text"] == "die" and forced["logprob"] < 0
+    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -124,10 +125,6 @@ def test_models_of_another_kind(run, tmp_path, kind):
     result = run("translate", tmp_path / "m", input=TEXT)
     assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1
     assert result.stderr.startswith(f"tiedtools: {tmp_path}/m: is a") or "word vectors" in result.stderr
-
-
-def test_a_translation_model_is_no_language_model(run, model):
-    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
 @pytest.mark.parametrize("options, status, message", [

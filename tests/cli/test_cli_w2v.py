@@ -33,7 +33,7 @@ def test_a_text_alone_gives_vectors_or_classes_on_stdout(run, corpus):
     assert len(lines) == 10 and {line.rsplit(" ", 1)[1] for line in lines} <= {"0", "1", "2"}
 
 
-def test_a_word2vec_command_line(run, corpus, tmp_path):
+def test_a_word2vec_command_line_and_its_progress(run, corpus, tmp_path, monkeypatch):
     out, saved = tmp_path / "vec.bin", tmp_path / "vocab"
     result = run(
         "w2v", *"-size 20 -window 8 -sample 1e-4 -hs 0 -negative 25 -threads 2 -iter 2 -min-count 1".split(),
@@ -46,6 +46,11 @@ def test_a_word2vec_command_line(run, corpus, tmp_path):
     assert saved.read_text().startswith("</s> 360\nthe 720\n")
     result = run("w2v", "-read-vocab", saved, "--train", corpus, "--size", 5, "--output", out)
     assert result.exit_code == 0 and Vectors.read(out).words == vectors.words
+    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
+    result = run("w2v", "-size", 4, "-iter", 2, corpus)
+    assert "words/s" in result.stderr and "loss" in result.stderr and "ETA" in result.stderr
+    assert "\r" not in result.stderr and "words/s" not in result.stdout
+    assert run("w2v", "-size", 4, "-debug", 0, corpus).stderr == ""
 
 
 @pytest.mark.parametrize("options", [
@@ -96,14 +101,6 @@ def test_save_model_and_log(run, corpus, tmp_path, tie, of_l):
     assert [line.get("epoch") for line in lines] == [1, 2, 3, None]
     assert all(line["loss"] > 0 and line["words_per_s"] > 0 and line["lr"] > 0 for line in lines[:3])
     assert lines[3]["params"] == 10 * 4 + of_l
-
-
-def test_progress_is_on_stderr_in_plain_lines(run, corpus, monkeypatch):
-    monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
-    result = run("w2v", "-size", 4, "-iter", 2, corpus)
-    assert "words/s" in result.stderr and "loss" in result.stderr and "ETA" in result.stderr
-    assert "\r" not in result.stderr and "words/s" not in result.stdout
-    assert run("w2v", "-size", 4, "-debug", 0, corpus).stderr == ""
 
 
 @pytest.mark.parametrize("data, message", [

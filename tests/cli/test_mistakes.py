@@ -31,7 +31,6 @@ MISTAKES = r"""
 2 pca one.txt --json --components | --json includes the curves
 2 pca one.txt --plot x.pdf | x.pdf: plots are written as PNG or SVG
 1 pca none | none
-2 pca | VECTORS
 1 eval-sim one.txt | no similarity set found, and {here}/mirror/EN-SIMLEX-999.txt: cannot be downloaded:
 1 eval-sim one.txt --set men | data set 'men' not found: `tiedtools data get men`
 1 eval-sim one.txt --set nowhere | nowhere: no such file or data set; `tiedtools data list`
@@ -45,16 +44,10 @@ MISTAKES = r"""
 2 eval-sim one.txt --case upper | upper
 2 eval-sim one.txt --bootstrap -1 | -1
 2 eval-sim one.txt --bootstrap 9999999999 | 10000000
-2 eval-sim one.txt --seed -1 | -1
-2 eval-sim | VECTORS
 1 eval-analogy one.txt --set none | none
 1 eval-analogy one.txt --set one.txt | one.txt
 1 eval-analogy none --set questions | none
 2 eval-analogy - - --set questions | only once
-2 eval-analogy one.txt --set questions --restrict 0 | 0
-2 eval-analogy one.txt --set questions --method sub | sub
-2 eval-analogy one.txt --set questions --case upper | upper
-2 eval-analogy | VECTORS
 2 ppl lm.npz -debug 3 | debug
 2 ppl lm.npz - - | only once
 2 generate lm.npz --temperature nan | finite
@@ -149,7 +142,6 @@ MISTAKES = r"""
 2 convert missing - --to npy | writes two files
 1 data get nothing | nothing
 2 data get | NAME
-2 data path | NAME
 2 data get men --to text | text
 2 data fetch | fetch
 2 data list --data nowhere | nowhere

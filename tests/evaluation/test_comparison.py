@@ -234,8 +234,7 @@ def spectrum(*deviations, V=400):
 
 
 def write(path, vectors):
-    with open(path, "wb") as file:
-        vectors.write_stream(file, "text")
+    vectors.write(path, "text")
     return path
 
 

@@ -240,7 +240,7 @@ def test_samples_of_dropout_masks_have_caches_of_their_own():
             assert found[t, 0] == pytest.approx(math.log((1 - LAMBDA) * math.exp(plain[t, 0]) + LAMBDA * p), rel=1e-10)
 
 
-def test_another_vocabulary():
+def test_another_vocabulary_and_nan(tmp_path):
     model = subwordcase.lettered()
     other = model.of_words(["</s>", "<unk>", "catly", "dogcat", "owlowl"])
     ids = np.random.default_rng(3).integers(0, 5, 50).astype(np.int32)
@@ -248,9 +248,6 @@ def test_another_vocabulary():
     logs, _ = lm.score(*read_and_targets(ids), lm.start(1))
     expected = of_targets(by_definition(other, ids, 10), ids)
     np.testing.assert_allclose(logs[:, 0], expected, rtol=1e-4)
-
-
-def test_nan_is_reported(tmp_path):
     model = lmcase.model()
     model.params["emb_in"][3] = np.nan
     lm = cached(model, 5, THETA, LAMBDA)

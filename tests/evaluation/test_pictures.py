@@ -98,7 +98,7 @@ def test_logs(tmp_path):
         refused(lambda: read_log(tmp_path / "log"), f"{tmp_path / 'log'}{message}")
 
 
-def test_curves(axes):
+def test_curves_of_one_or_several_metrics(axes):
     runs = [("runs/_a$1$.json", LOG[:3]), ("runs/b.json", LOG[1:3])]
     pictures.curves(axes, runs, ["valid_ppl"])
     assert shown(axes) == [("_a$1$.json", [1, 2, 3], [200, 120, 125]), ("b.json", [2, 3], [120, 125])]
@@ -111,9 +111,7 @@ def test_curves(axes):
     pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
     (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
     assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
-
-
-def test_several_metrics_against_time(axes):
+    axes.clear()
     pictures.curves(axes, [("a.json", LOG[:3])], ["train_ppl", "valid_ppl"], "seconds")
     assert shown(axes) == [
         ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
@@ -122,9 +120,7 @@ def test_several_metrics_against_time(axes):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("elapsed time, minutes", "perplexity")
     pictures.curves(axes, [("a.json", [{**LOG[0], "loss": 5.7}])], ["loss", "train_ppl"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
-
-
-def test_epochs_without_the_metric_are_skipped(axes):
+    axes.clear()
     epochs = [{"epoch": 1, "loss": 3.0, "valid_ppl": None}, {"epoch": 2, "loss": None}, {"epoch": 3, "loss": 2.0}]
     assert pictures.common_figure([("a", epochs)]) == "loss" and pictures.common_figure([("a", LOG[:3])]) == "valid_ppl"
     pictures.curves(axes, [("a", epochs)], ["loss"])

@@ -71,7 +71,7 @@ def test_neighbors_have_the_cosines_and_ranks_of_each_run():
         assert answer["in_top"] == sum(rank <= 4 for rank in ranks)
 
 
-def test_neighbors_are_ordered_by_the_runs_on_the_whole_text():
+def test_neighbors_and_cosines_of_sums():
     runs = some_runs()
     whole = RNG.standard_normal((2, V, E)).astype(np.float32)
     both = Runs(runs.words, runs.matrix, runs.present, runs.counts, {}, whole)
@@ -81,9 +81,6 @@ def test_neighbors_are_ordered_by_the_runs_on_the_whole_text():
     assert answers[0]["cosine"] == pytest.approx(max(means.values()), abs=1e-6)
     alone = uncertainty.neighbors(runs, [[(7, 1)]], top=V)[0]
     assert {a["neighbor"]: a["rank"] for a in answers} == {a["neighbor"]: a["rank"] for a in alone}
-
-
-def test_cosines_of_sums():
     runs = some_runs(missing=[(1, 3)])
     values = uncertainty.cosine_of(runs, [(2, 1)], [(3, 1), (4, -1)])
     units = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in runs.matrix]

@@ -78,7 +78,7 @@ def test_formats_like_printf():
     assert out[:size].tobytes().decode() == "é 3.000000 4.000000\nyz 5.000000 6.000000\n"
 
 
-def test_small_values_are_not_written_as_zero():
+def test_small_values_and_single_numbers_are_formatted_like_printf():
     """Nine digits, where six decimals would be 0 and in vectors that are small as a whole."""
     rows = [0.5, -1e-9, 4.9e-7, -5.1e-7, 1e-45, 0, -0.0], [0.0009, -5.1e-7, 1e-4, 2e-38, 0, -0.0, 1]
     matrix = np.float32([*rows, [*rows[1][:-1], 1e-4]])
@@ -92,6 +92,19 @@ def test_small_values_are_not_written_as_zero():
     again = np.empty_like(matrix)
     parse_rows(again, np.empty((3, 2), np.int64), out[:size], 0, 3, 7)
     np.testing.assert_array_equal(bits(again[2]), bits(matrix[2]))
+    rng = np.random.default_rng(1)
+    powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
+    edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
+    near = [np.nextafter(np.float32(p), np.float32(q)) for p in powers for q in (-np.inf, np.inf)]
+    x = np.array([*powers, *edges, *near, *rng.normal(size=20_000), *rng.normal(size=20_000) * 1e-6], np.float32)
+    n, text = numbers_as_text(x)
+    assert n == x.size
+    lines = text.decode().splitlines()
+    expected = [f"{value:.9g}" for value in x]
+    assert sum(a != b for a, b in zip(lines, expected)) <= 2
+    assert np.array(lines, np.float32).tobytes() == x.tobytes()
+    x = random_float32(np.random.default_rng(2), 50_000)
+    assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("value", [1e9, -1e9, 3e38, np.inf, -np.inf, np.nan])
@@ -159,22 +172,6 @@ def numbers_as_text(numbers):
     n, size = format_numbers(out, numbers)
     assert out[16 * numbers.size] == 255
     return n, out[:size].tobytes()
-
-
-def test_single_numbers_are_formatted_like_printf():
-    rng = np.random.default_rng(1)
-    powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
-    edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
-    near = [np.nextafter(np.float32(p), np.float32(q)) for p in powers for q in (-np.inf, np.inf)]
-    x = np.array([*powers, *edges, *near, *rng.normal(size=20_000), *rng.normal(size=20_000) * 1e-6], np.float32)
-    n, text = numbers_as_text(x)
-    assert n == x.size
-    lines = text.decode().splitlines()
-    expected = [f"{value:.9g}" for value in x]
-    assert sum(a != b for a, b in zip(lines, expected)) <= 2
-    assert np.array(lines, np.float32).tobytes() == x.tobytes()
-    x = random_float32(np.random.default_rng(2), 50_000)
-    assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

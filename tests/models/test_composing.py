@@ -13,7 +13,7 @@ import tiedtools as tt
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.similarity import SimilaritySet, judge
 from tiedtools.files.modelfile import load_model
-from tiedtools.models.composing import composer, gates
+from tiedtools.models.composing import compose, composer, gates
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.text.vocab import Vocab

@@ -72,8 +72,17 @@ def test_blocks_of_rows(N, threads, monkeypatch):
     Case(130, N, threads=threads, dtype="float32").check()
 
 
-def test_more_rows_than_a_block():
+def test_blocks_of_rows_and_ignored_targets():
     Case(20, 2 * output.ROWS + 3).check()
+    case = Case(130, 12)
+    case.targets[[0, 5, 11]] = -1
+    case.check()
+    assert case.loss()[5] == 0 and not case.dx[5].any()
+    case.targets[:] = -1
+    assert not case.loss().any() and not case.layer.score(case.padded, Step(None, case.targets)).any()
+    case.params.begin_step()
+    case.loss()
+    assert not (case.dx.any() or case.dW.any() or case.db.any())
 
 
 @pytest.mark.parametrize("N", [5, 20])
@@ -86,18 +95,6 @@ def test_gradients_accumulate(N, monkeypatch):
     case.params.begin_step()
     case.params.gradient("W.b")[0][:] = 0  # written first, so the layer adds to it
     case.check()
-
-
-def test_ignored_targets():
-    case = Case(130, 12)
-    case.targets[[0, 5, 11]] = -1
-    case.check()
-    assert case.loss()[5] == 0 and not case.dx[5].any()
-    case.targets[:] = -1
-    assert not case.loss().any() and not case.layer.score(case.padded, Step(None, case.targets)).any()
-    case.params.begin_step()
-    case.loss()
-    assert not (case.dx.any() or case.dW.any() or case.db.any())
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

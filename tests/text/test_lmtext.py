@@ -58,7 +58,7 @@ def test_agrees_with_plain_python(path, seed, min_count, max_vocab):
     assert words(text, "train") == [w if w in ["</s>", *kept] else "<unk>" for w in tokens]
 
 
-def test_other_texts_are_read_with_the_vocabulary(path, messages):
+def test_other_texts_and_held_out_lines(path, messages):
     train, other = path("a b <unk>\n", "train"), path("a new b\nnew\n", "other")
     text = read(train, valid=other, test=other)
     assert words(text, "valid") == words(text, "test") == ["a", "<unk>", "b", "</s>", "<unk>", "</s>"]
@@ -67,6 +67,17 @@ def test_other_texts_are_read_with_the_vocabulary(path, messages):
     text = read(train, valid=other)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
     assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
+    data = "".join(f"a b c d{k}\n" for k in range(10))
+    text = LmText.read([path(data)], valid_share=0.22)
+    assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
+    assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
+    told = messages().splitlines()
+    assert told[0] == "validation: the last 10 of the text's 50 tokens (`valid_share`)"
+    assert ", last part: 2 words outside" in told[1]
+    text = LmText.read([path(data)], valid_share=0.22, min_count=2)
+    assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
+    text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
+    assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
 
 def test_oov_words_can_be_kept(path, messages):
@@ -100,20 +111,6 @@ def test_a_vocabulary_object_is_used_unchanged(path, messages):
     vocab = Vocab(["</s>", "b", "<unk>"], np.array([3, 1, 1]))
     assert LmText.read([train], valid_share=0, vocab=vocab).train.tolist() == [2, 1, 2, 0, 1, 2, 2, 0]
     refused(lambda: LmText.read([path("c d\n")], valid_share=0, vocab=vocab), "no word of the vocabulary")
-
-
-def test_held_out_lines(path, messages):
-    data = "".join(f"a b c d{k}\n" for k in range(10))
-    text = LmText.read([path(data)], valid_share=0.22)
-    assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
-    assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
-    told = messages().splitlines()
-    assert told[0] == "validation: the last 10 of the text's 50 tokens (`valid_share`)"
-    assert ", last part: 2 words outside" in told[1]
-    text = LmText.read([path(data)], valid_share=0.22, min_count=2)
-    assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
-    text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
-    assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
 
 def test_given_vocabularies_and_invalid_texts(path):

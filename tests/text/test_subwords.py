@@ -40,7 +40,7 @@ def stored(subwords, words):
         return Subwords.from_state(config["subwords"], {name: read[name] for name in arrays}, words)
 
 
-def test_characters():
+def test_characters_and_given_units(file, tmp_path):
     made = Subwords.learn("chars", WORDS)
     assert made.units[:6] == ["", BEGIN, "</s>", STOP, "t", "h"]
     assert made.segment("</s>") == ["</s>"] and made.segment("<unk>") == list("<unk>")
@@ -53,9 +53,6 @@ def test_characters():
     made = Subwords.learn("chars", WORDS, atomic_unk=True)
     assert made.spelled("<unk>") == [BEGIN, "<unk>", STOP] and "<" not in made.units
     assert made.ids("<")[1] == ["<"] and stored(made, WORDS).ids("<unk>") == made.ids("<unk>")
-
-
-def test_given_units_and_files_of_morfessor(file, tmp_path):
     made = Subwords.learn("morphs", WORDS, segmentation=file())
     assert made.units == ["", "</s>", "the", "<unk>", "un", "lock", "ed", "walk", "ing", "well", "known", "é", "N"]
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]

@@ -281,7 +281,12 @@ def test_fasttext_reads_quantized_vectors(run, tmp_path, n):
     assert neighbors == [word for word, _ in ours.most_similar("w0", topn=5)]
 
 
-def test_quantized_models_compose(saved, tmp_path):
+def test_quantized_models_compose_and_only_fasttext_has_them(tmp_path, saved):
+    vectors = Vectors(["a"], [[1, 2]])
+    for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
+        refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
+    with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
+        write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
     Vectors.read(saved).write(tmp_path / "m.ftz", quantize=True)
     ours, exact = Vectors.read(tmp_path / "m.ftz"), Vectors.read(saved)
     for word in WORDS + NEW_WORDS:
@@ -291,14 +296,6 @@ def test_quantized_models_compose(saved, tmp_path):
     theirs = fasttext.load_model(str(tmp_path / "m.ftz"))
     for word in WORDS + NEW_WORDS:
         np.testing.assert_allclose(ours.compose([word])[word], theirs.get_word_vector(word), atol=1e-6)
-
-
-def test_only_fasttext_is_quantized_with_matching_rows(tmp_path):
-    vectors = Vectors(["a"], [[1, 2]])
-    for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
-        refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
-    with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
-        write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
 
 
 def test_k_means_and_quantized_norms():

@@ -164,7 +164,7 @@ def path(tmp_path):
     return str(tmp_path / "x.runs"), matrix
 
 
-def test_runs_are_mapped_and_equal(path):
+def test_runs_are_mapped_and_one_is_read_wherever_vectors_are(path, run, tmp_path):
     path, matrix = path
     runs = Runs.read(path)
     assert isinstance(runs.matrix, np.memmap)
@@ -174,11 +174,7 @@ def test_runs_are_mapped_and_equal(path):
     assert runs.whole.shape == (0, 4, 5)
     loaded = tt.load(path)
     assert isinstance(loaded, Runs)
-
-
-def test_one_run_is_read_wherever_vectors_are(path, run, tmp_path):
-    """A word that its text lacks has no vector."""
-    path, matrix = path
+    # A word that its text lacks has no vector.
     vectors = tt.Vectors.read(f"{path}:2")
     assert vectors.words == ["</s>", "a", "c"]
     np.testing.assert_array_equal(vectors.matrix, matrix[1][[0, 1, 3]].astype(np.float32))

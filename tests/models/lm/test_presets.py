@@ -143,8 +143,18 @@ def defaults():
     return fields | {"layers": LstmConfig().layers}
 
 
-def test_every_preset_has_a_source():
+def test_presets_have_sources_and_settings_derive_from_others():
     assert PAPERS.keys() == PRESETS.keys()
+    config = LstmConfig(size=7, layer_widths="5,6,7,8")
+    assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
+    assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
+    config = LstmConfig(size=30, init=0.2)
+    assert (config.hidden, config.init_lstm) == (30, 0.2)
+    assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
+    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -189,19 +199,6 @@ def test_parameter_count_of_awd_lstm(preset, millions):
     with imagining():
         n = idle(LstmLM)(Vocab.made_up(10_000), config).n_params
     assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
-
-
-def test_settings_derived_from_others():
-    config = LstmConfig(size=7, layer_widths="5,6,7,8")
-    assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
-    assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
-    config = LstmConfig(size=30, init=0.2)
-    assert (config.hidden, config.init_lstm) == (30, 0.2)
-    assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
-    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
-    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 CONTRADICTIONS = [  # settings, and the setting or value that the message proposes or names
