@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import pytest
-from common import ROOT
+from common import ROOT, regex_or_skip
 from forkserver import CLIENT
 
 from tiedtools.text.datasets import DATASETS, SIMILARITY
@@ -98,6 +98,8 @@ def shell(server, texts, tmp_path):
 @pytest.mark.parametrize("page", [page for page in PAGES if lines_to_type(page)], ids=lambda page: page.name)
 def test_page(shell, page, tmp_path):
     """The commands run; a checkout in which they are typed has no new files for git."""
+    if "tiedtools tokenize" in lines_to_type(page):
+        regex_or_skip()
     before = {path.name for path in tmp_path.iterdir()}
     build = f"'{sys.executable}' examples/corpus.py -package xopen -output {os.devnull}"  # the text already exists
     lines = lines_to_type(page).replace("python examples/corpus.py -output corpus.txt", build)

@@ -4,11 +4,12 @@ import gzip
 import json
 
 import pytest
+from common import regex_or_skip
 
 import tiedtools
 from tiedtools.vectors.vectors import Vectors
 
-pytest.importorskip("regex")
+regex_or_skip()
 TEXTS = ["The Cat sat. It's THE mat!", "ÉTÉ: 3.14 degrees.\nThe cat slept."] * 20
 LINES = ["the cat sat .", "it's the mat !", "été : 3.14 degrees .", "the cat slept ."] * 20
 SMALL = ["--epochs", 1, "--min-count", 1, "--threads", 1]

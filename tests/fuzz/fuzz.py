@@ -25,7 +25,7 @@ import warnings
 
 from tiedtools.base.processor import available_cores
 
-HANG = 10.0  # seconds per file
+HANG = 60.0  # seconds per file, on a machine that may do other work
 START = 600.0  # seconds until the kernels are compiled
 MEMORY = 512 << 20  # bytes above the use after startup
 
@@ -112,7 +112,11 @@ def work(pipe, current, numbers, seed, chosen):
                 pipe.send((number, kind[0], problem))
             for file in files:
                 os.unlink(folder / file)
-    pipe.send((None, counts, seconds))
+            if number == numbers[-1] or counts.total() == 500:
+                pipe.send((None, counts, seconds))
+                counts.clear()
+                seconds.clear()
+    pipe.send((None, None, None))
 
 
 class Worker:
@@ -132,13 +136,13 @@ class Worker:
         theirs.close()
 
     def poll(self):
-        """Yield the results received; (None, ...) when all files are read."""
+        """Yield the results received: failures, and (None, counts, seconds); (None, None, None) at the end."""
         dead = not self.process.is_alive()
         with contextlib.suppress(EOFError):
             while self.pipe.poll():
                 told = self.pipe.recv()
                 yield told
-                if told[0] is None:
+                if told[1:] == (None, None):
                     return
         at = self.current.value
         if self.last[0] != at:
@@ -165,11 +169,13 @@ def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print
         time.sleep(0.05)
         for worker in list(workers):
             for number, *told in worker.poll():
+                if told == [None, None]:
+                    workers.remove(worker)
+                    worker.process.join()
+                    continue
                 if number is None:
                     counts += told[0]
                     seconds += told[1]
-                    workers.remove(worker)
-                    worker.process.join()
                     continue
                 kind = known[number % len(known)]
                 folder = pathlib.Path(keep, f"{kind[0]}-{seed}-{number}")

@@ -20,6 +20,7 @@ import plainreaders as plain
 from fasttextcase import model as fasttext
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
+from fuzzlists import cases as lists
 from fuzzmutations import PACK
 from fuzzsubwords import cases as subwords
 from fuzztranslation import cases as translation
@@ -244,7 +245,7 @@ def checkpoint_file(make):
 
 def kinds():
     """Return a dict {kind: (file name, {name: valid bytes}, reader)}."""
-    files = {**texts(), **pairs_of_files(), **models(), **sets(), **subwords(), **translation()}
+    files = {**texts(), **pairs_of_files(), **models(), **sets(), **lists(), **subwords(), **translation()}
     whole = lambda path, data: data if isinstance(data, dict) else {path: data}
     return {name: (path, whole(path, data), read) for name, (path, data, read) in files.items()}
 

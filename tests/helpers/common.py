@@ -14,6 +14,11 @@ HELPERS = Path(__file__).resolve().parent
 ROOT = HELPERS.parents[1]
 
 
+def regex_or_skip():
+    """Return the module regex; skip the test, or the module that calls this, without its Unicode word boundaries."""
+    return pytest.importorskip("regex", "2026.11.18", reason='needs pip install ".[text]", with Python 3.11 or later')
+
+
 def context_of(name, *args):
     """Return the context of subcommand `name` with `args`, as `tiedtools` makes it."""
     parent = click.Context(cli, **cli.context_settings)  # click keeps the options of --help that it sees first

@@ -4,7 +4,7 @@ import io
 import unicodedata
 
 import pytest
-from common import refused
+from common import refused, regex_or_skip
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from tiedtools.text.sentences import Sentences
 from tiedtools.text.sources import open_source
 from tiedtools.text.tokenizer import Process, Tokenizer
 
-regex = pytest.importorskip("regex")
+regex = regex_or_skip()
 
 # Characters of every word-boundary class, and pieces that have rules of their own.
 PIECES = [

@@ -41,6 +41,12 @@ RUNS = {
         "v.txt": TEXT_OF_4, "m": MODEL, "c": VOCABULARY, "l": TRAINING_LOG, "k": CHECKPOINT, "n": MANIFEST,
         "v.txt.run.json": MANIFEST,
     },
+    f"{W2V} -output v --runs 2": {
+        "v": "file of runs, all well; `nn`, `cosine`, and `stability` of `tiedtools` read it"
+    },
+    "phrases text -threshold 1 -min-count 1 --save p.tsv -output q": {
+        "p.tsv": "phrase list, not checked; `--phrases` reads it"
+    },
     f"{W2V} -output v -classes 3 --save-vocab c.gz": {
         "v": "classes of words, not checked; written by `w2v -classes`", "c.gz": VOCABULARY,
     },

@@ -80,8 +80,7 @@ def contents(
     N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if runs > 1 else 1
     if N < 3:
         raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`")
-    frames: list[dict[str, Any]] = []
-    places = []
+    frames, places = [], []
     for part in parts.values():
         own_words, units, answers = shown(part, words, top, shared=len(parts) > 1)
         rows, mapped = np.array([row_of[word] for word in own_words]), units.any(1) & np.isfinite(units).all(1)

@@ -136,7 +136,7 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
                 record = fields["sentence_good"], fields["sentence_bad"], fields.get("UID", name)
             good, bad, paradigm = [*(record.split("\t") if isinstance(record, str) else record), name][:3]
             yield Pair(where, str(paradigm), split(good), split(bad))
-        except (ValueError, KeyError, TypeError, TiedtoolsError):
+        except (ValueError, KeyError, TypeError, RecursionError, TiedtoolsError):
             remedy = "give JSON lines with sentence_good and sentence_bad, or tab-separated columns"
             raise TiedtoolsError(f"{where}: expected a good and a bad sentence; {remedy}") from None
 

@@ -161,8 +161,8 @@ class Phrases(Checked):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
-        passes, delimiter = list[list[Phrase]](), ""
-        for number, line in numbered_lines(os.fspath(path)):
+        path, passes, delimiter = os.fspath(path), list[list[Phrase]](), ""
+        for number, line in numbered_lines(path):
             fields = line.split("\t")
             if number == 1 and fields == [*COLUMNS]:
                 continue
@@ -170,9 +170,11 @@ class Phrases(Checked):
                 words = tuple(fields[2].split(" "))
                 gap = (len(fields[1]) - len("".join(words))) // (len(words) - 1)
                 delimiter = delimiter or fields[1][len(words[0]) :][:gap]
-                passes += [[] for _ in range(int(fields[0]) - len(passes))]
-                passes[int(fields[0]) - 1].append(Phrase(words, float(fields[3]), int(fields[4])))
+                at = range(1, 1000).index(int(fields[0]))
+                passes += [[] for _ in range(at + 1 - len(passes))]
+                passes[at].append(Phrase(words, float(fields[3]), int(fields[4])))
                 valid = number > 1 and WORD.fullmatch(delimiter) and fields[1] == delimiter.join(words)
+                valid = valid and math.isfinite(passes[at][-1].score)
             except (ValueError, IndexError, ZeroDivisionError):
                 valid = None
             if not valid:

@@ -17,7 +17,7 @@ from tiedtools.files.output import split_compression
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.phrases import Phrases
 from tiedtools.text.sentences import Sentences, words_of
-from tiedtools.text.sources import LONGEST_LINE, ZERO_BYTE, decoded_lines, shown
+from tiedtools.text.sources import LONGEST_LINE, ZERO_BYTE, counted, decoded_lines, shown
 from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
 BATCH = 1 << 19  # characters tokenized at a time by a process
@@ -88,11 +88,9 @@ def tokenized(texts: Iterable[str], rules: Tokenization, processes: int, name: s
     texts  iterable of strings of whole lines
     name   name of the text, for a warning about scripts without spaces
     """
-    some: list[str] = []
     tokenizers: list[Any] = [Tokenizer(rules)]
-    if processes > 1:
-        texts = batches(texts)
-        some = [*itertools.islice(texts, 2)]
+    texts = batches(texts) if processes > 1 else texts
+    some = [*itertools.islice(texts, 2 if processes > 1 else 0)]
     texts = itertools.chain(some, texts)
     with contextlib.ExitStack() as stack:
         if len(some) > 1:
@@ -110,8 +108,7 @@ def tokenized(texts: Iterable[str], rules: Tokenization, processes: int, name: s
 
 def batches(texts: Iterable[str]) -> Iterator[str]:
     """Yield the concatenation of the next strings, of about BATCH characters."""
-    batch: list[str] = []
-    size = 0
+    batch, size = [], 0
     for text in texts:
         batch.append(text)
         size += len(text)
@@ -154,8 +151,7 @@ def as_trained(settings: Any, tokenize: str | None = None, phrases: Any = None, 
         log.info(f"as in training: {', '.join(done)}")
     if WORDS not in (tokenize or WORDS, rules) and Tokenization.of(str(tokenize)) != Tokenization.of(rules):
         log.warning(f"the model was trained with `tokenize={rules}`: words may be missing from its vocabulary")
-    given = Phrases.of(phrases)
-    if given and known not in (NONE, given.packed()):
+    if (given := Phrases.of(phrases)) and known not in (NONE, given.packed()):
         log.warning("the model was trained with other phrases: words may be missing from its vocabulary")
     return dict(tokenize=tokenize or rules, phrases=phrases or known)
 
@@ -228,28 +224,32 @@ def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            reason = getattr(error, "msg", "nested too deeply")
-            raise Wrong(number, f"not JSON ({reason}); give an object per line, as `jq -c` writes them") from None
+            problem = f"not JSON ({getattr(error, 'msg', 'nested too deeply')})"
+            raise Wrong(number, f"{problem}; give an object per line, as `jq -c` writes them") from None
         if not isinstance(record, dict):
-            raise Wrong(number, f"{KINDS.get(type(record), 'not an object')}; `jq -c '.[]'` converts a list to lines")
+            raise Wrong(number, "not an object; give an object per line: `jq -c '.[]'` converts a list")
         yield number, text_of(record, field, number)
 
 
 def text_of(record: dict[str, Any], field: str, number: int) -> str:
     """Return the text in a field of a JSON object. Raises Wrong, with the number of its line."""
-    value: Any = record
+    value, path, problem = record, "", f"no field {quoted(field)}"
     for name in [field] if field in record else field.split("."):
         if not isinstance(value, dict) or name not in value:
-            names = f"; it has {', '.join(map(quoted, [*value][:9]))}" if isinstance(value, dict) and value else ""
-            raise Wrong(number, f"no field {quoted(field)}{names}")
-        value = value[name]
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        inner = next(iter(value), "name")
-        raise Wrong(number, f"{quoted(field)} is an object; name a field in it, such as {quoted(f'{field}.{inner}')}")
-    kind = KINDS.get(type(value), "null")
-    raise Wrong(number, f"{quoted(field)} is {kind}, not text; `jq -c 'select(.FIELD | strings)'` drops these records")
+            break
+        value, path = value[name], f"{path}{name}."
+    else:
+        if isinstance(value, str):
+            return value
+        problem = f"{quoted(field)} is {KINDS.get(type(value), 'null')}, not text"
+    names = [path + name for name in value] if isinstance(value, dict) else []
+    drop = f"drop such records: `jq -c 'select(.{field}? | strings)'`"
+    raise Wrong(number, f"{problem}; {choice(names, drop)}")
+
+
+def choice(names: list[str], otherwise: str) -> str:
+    """Return the remedy to name one of some fields or columns, or else to do what `otherwise` says."""
+    return f"name one of {', '.join(map(quoted, names[:9]))}, or {otherwise}" if names else otherwise
 
 
 def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[int, str]]:
@@ -260,14 +260,13 @@ def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[in
     try:
         header = next(rows, [])
         if field not in header:
-            raise Wrong(1, f"no column {quoted(field)}; the header has {', '.join(map(quoted, header[:9]))}")
+            raise Wrong(1, f"no column {quoted(field)}; {choice(header, 'add a header')}")
         column = header.index(field)
         for row in rows:
             if len(row) not in (0, len(header)):
-                problem = f"{len(row)} cells, but {len(header)} columns; "
-                remedy = "save the table as CSV" if tsv else "quote cells that contain commas"
-                raise Wrong(rows.line_num, problem + remedy)
+                remedy = "save the table as CSV" if tsv else "quote cells that contain commas or line breaks"
+                raise Wrong(rows.line_num, f"{counted(len(row), 'cell')}, the header has {len(header)}; {remedy}")
             if row:
                 yield rows.line_num, row[column]
     except csv.Error as error:
-        raise Wrong(rows.line_num, f"not {'TSV' if tsv else 'CSV'} ({error}); correct it") from None
+        raise Wrong(rows.line_num, f"not CSV ({error}); close quoted cells, and double their quotation marks") from None

@@ -36,7 +36,7 @@ def shown(*paths: Any) -> str:
 
 def name_of(source: Any) -> str:
     """Return the path of a source, or the name of an open file, as a str."""
-    return source if isinstance(source, str) else str(getattr(source, "name", source if is_path(source) else "file"))
+    return os.fspath(source) if is_path(source) else str(getattr(source, "name", "file"))
 
 
 def is_path(source: Any) -> bool:

@@ -30,6 +30,10 @@ NEVER_PREDICTED = END, END.encode()  # word2vec's output vectors start at 0, and
 # A vector with negative values and a larger Euclidean norm indicates diverged training: skip-gram vectors trained on 17
 # million words of Wikipedia have norms of .5 to 32. Vectors of raw counts, which are nonnegative, may be larger.
 LARGEST_NORM = 1e4
+USES = {
+    modelfile.CHECKPOINT: ("checkpoint", "`--checkpoint` with `--resume` continues from it"),
+    "runs": ("file of runs", "`nn`, `cosine`, and `stability` of `tiedtools` read it"),
+}
 
 
 class Check(Rows):
@@ -86,9 +90,9 @@ class Check(Rows):
         for name, array in arrays.items():
             if name != "emb_in" and array.dtype.kind == "f" and not np.isfinite(array).all():
                 self.oddity("not finite", "", f"the array {name} has values that are nan or infinite")
-        if header.get("kind") != modelfile.CHECKPOINT or which != "in":
+        if header.get("kind") not in USES or which != "in":
             return self.check_matrix(*read_model(path, which))
-        self.format, self.use = "checkpoint", "`--checkpoint` with `--resume` continues from it"
+        self.format, self.use = USES[header["kind"]]
 
     def whole(self, words: list[Any], matrix: np.ndarray, words_path: str) -> None:
         if len(words) != len(matrix) and self.format != "npy":
@@ -231,19 +235,17 @@ def read_manifest(path: str) -> None:
 
 
 def read_json(path: str) -> None:
-    for _ in json_lines(path, "get the whole file or correct the line"):
-        pass
+    collections.deque(json_lines(path, "get the whole file or correct the line"), maxlen=0)
 
 
 VOCABULARY = Kind("vocabulary", "`-read-vocab` reads it", Vocab.read)
-SEGMENTATION = Kind("segmentation", "`--segmentation` of `tiedtools lstm` reads it")
-CLASSES = Kind("classes of words", "written by `w2v -classes`")
 # Expressions that match the beginning of a file, in order of precedence.
 BEGINNINGS = {
     re.escape(manifest.START.decode()): Kind("run manifest", "`tiedtools rerun` reads it", read_manifest),
     r'\{"epoch": ': Kind("training log", "`tiedtools plot curves` reads it", read_json),
     r'\{"line": \d+, "source": ': Kind("attention weights", "`tiedtools plot attention` reads them", read_json),
     r'\{"\w+": ': Kind("JSON", "written by a command with --json", read_json),
+    r"pass\tphrase\twords\tscore\t": Kind("phrase list", "`--phrases` reads it"),
     r"# Morfessor Baseline": Kind("morphs", "`tiedtools segment --load` reads them", morphs.read),
     r"# \w+=|words +dim +": Kind("table", "written by a command that evaluates vectors"),
     r"(word\t[^\n]+\tcosine|a\tb\tc\t[^\n]+\tscore)[\t\n]": Kind("table", "written by `nn` or `analogy`"),
@@ -268,16 +270,16 @@ def kind_of(start: bytes) -> Kind | None:
     text = start.decode("utf-8", "replace").replace("\r\n", "\n")
     if kind := next((kind for pattern, kind in BEGINNINGS.items() if re.match(pattern, text)), None):
         return kind
-    lines = text.split("\n")
-    lines = lines[:-1] or lines
+    lines = text.split("\n")[:-1] or [text]
     counts = [re.fullmatch(r"[^\t ]+ (\d+)", line) for line in lines]
     if lines[0].startswith("</s> ") and all(counts):
         counts = [int(count[1]) for count in counts[1:] if count]
-        return VOCABULARY if counts == sorted(counts, reverse=True) else CLASSES
+        vocabulary = counts == sorted(counts, reverse=True)
+        return VOCABULARY if vocabulary else Kind("classes of words", "written by `w2v -classes`")
     lines = lines[:PEEK]
     pairs = [line.partition("\t") for line in lines]  # `word<TAB>sub sub`; syllables lack the hyphens of the word
     if all(tab and subwords.replace(" ", "") in (word, word.replace("-", "")) for word, tab, subwords in pairs):
-        return SEGMENTATION
+        return Kind("segmentation", "`--segmentation` of `tiedtools lstm` reads it")
     return next((kind for pattern, kind in LINES.items() if all(re.fullmatch(pattern, line) for line in lines)), None)
 
 

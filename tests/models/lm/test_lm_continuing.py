@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from common import MODEL_DAMAGES, refused, rewrite, save
+from common import MODEL_DAMAGES, refused, regex_or_skip, rewrite, save
 from lmcase import CONFIGS, VOCAB, model, train, window
 
 import tiedtools as tt
@@ -154,6 +154,7 @@ def test_a_continued_run_predicts_better_and_resumes(saved, tmp_path):
 
 @pytest.mark.parametrize("command", ["lm", "lstm"])
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, command):
+    regex_or_skip()
     saved("tied", optimizer="adam", lr=0.02, dropout_kind="gal", drop_word=0.2, tokenize="lower")
     (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
     args = [command, text, "--init-from", tmp_path / "first.npz", "--threads", 1, "--output", tmp_path / "v"]

@@ -135,7 +135,7 @@ def test_a_piece_agrees_with_reference(cbow, tying, exact):
         )
     assert totals[0] == pytest.approx(np.sum(nats), rel=1e-5) and totals[1] == predictions > 100
     # Each row gets the changes of all its words, at most those of as many occurrences, or their mean.
-    limit = (pieces.TIED_SATURATION if model.tied else pieces.SATURATION) / 0.05
+    limit = pieces.SATURATION["tied" if model.tied else "CBOW" if model.config.cbow else "skip-gram"] / 0.05
     expected = dict(before, proj=proj) if len(proj) else dict(before)
 
     def spread(matrix, change, rows):

@@ -22,8 +22,9 @@ from tiedtools.models.word2vec.workspaces import OwnNegatives, SharedNegatives, 
 
 SHARED, OWN = 1000, 200  # tokens of a piece of composed vectors, with shared and with separate negatives per target
 # Occurrences of a row's words, times the learning rate, whose changes are added in full: a fraction of those that move
-# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). Rows of a tied model change on both sides.
-SATURATION, TIED_SATURATION = 1.0, 0.5
+# a row 1 - 1/e of the way to its optimum (exchange.SATURATION). Rows of a tied model change on both sides; in CBOW, a
+# word shares its changes with the other words of the contexts.
+SATURATION = {"tied": 0.5, "CBOW": 2.0, "skip-gram": 1.0}
 SAMPLED = 1.0  # words sampled for the negatives of a piece, per token
 LINE = CACHE_LINE // 4  # columns of a cache line
 LARGEST = 1 << 14  # most words sampled for the negatives of a piece
@@ -183,7 +184,8 @@ class Pieces(Workspace):
             gate = np.zeros_like(gate)  # other threads may never arrive
         if common.threads > 1 and not wait_for_all(gate, common.threads, run.stop) and not stopped:
             return
-        limit, racing = TIED_SATURATION if self.tied else SATURATION, 1 if common.threads > 1 else self.config.threads
+        limit = SATURATION["tied" if self.tied else "CBOW" if self.config.cbow else "skip-gram"]
+        racing = 1 if common.threads > 1 else self.config.threads
         if not stopped:
             for side in common.sides:
                 side.spread(thread, limit / lr, racing)

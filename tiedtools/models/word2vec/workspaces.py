@@ -53,16 +53,17 @@ def own_negatives(vocab: Vocab, config: Config) -> bool:
 def layout(config: Any, top: float = 0.0) -> tuple[int, int, int]:
     """Return (strips, run, negatives per run) of w2vtiles; `top` is the largest probability of a negative.
 
-    Training is faster when more centers share more negatives. Models tied without a negative shift need more negatives
-    for fewer centers, because pushing a word away from all centers of a run also moves the words of other runs.
-    docs/results.md compares other choices. Runs are shortened if, with a small vocabulary, many negatives, wide
-    windows, or a high learning rate, a batch would move the most frequent negative further than the length of the
-    vectors it is pushed from. They get more negatives if one, which stands for many, would move further than STEP.
+    Training is faster when more centers share more negatives. Vectors composed from rows need twice as many. Models
+    tied without a negative shift need more negatives for fewer centers, because pushing a word away from all centers of
+    a run also moves the words of other runs. docs/results.md compares other choices. Runs are shortened if, with a
+    small vocabulary, many negatives, wide windows, or a high learning rate, a batch would move the most frequent
+    negative further than the length of the vectors it is pushed from. They get more negatives if one, which stands for
+    many, would move further than STEP.
     """
     if config.shared_negatives:
         return config.shared_negatives
     table = {
-        "untied": (1, 32, 3.2),
+        "untied": (1, 32, 6.4 if config.subwords else 3.2),
         "tied": (1, 32, 6.4) if config.shift < 0 else (1, 8, 12.8),
         "signs": (1, 32, 6.4),
         "linear": (4, 16, 3.2 if config.cbow else 6.4),
