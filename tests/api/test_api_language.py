@@ -187,7 +187,7 @@ def model():
     return tiedtools.Translator(tie="decoder", **SETTINGS).fit(SOURCE, TARGET)
 
 
-def test_fit_save_and_load(model, tmp_path):
+def test_translators_are_saved_and_translate_with_scores(model, tmp_path):
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
     assert set(model.vectors.words) == {"</s>", "<unk>", "x", "y", "z"}
     assert set(model.word_vectors("source").words) == {"</s>", "<unk>", "a", "b", "c"}
@@ -196,9 +196,6 @@ def test_fit_save_and_load(model, tmp_path):
     again = tiedtools.load(tmp_path / "m.npz", threads=1)
     assert isinstance(again, tiedtools.Translator) and again.settings["tie"] == "decoder"
     assert list(again.translate(SOURCE[:3])) == list(model.translate(SOURCE[:3]))
-
-
-def test_translations_have_scores_and_bleu(model):
     sentences = [["a", "b"], [], ["c", "nothing"]]
     found = list(model.translations(sentences, beam=3, align=True, max_length=5))
     assert [best.text for best, *_ in found] == list(model.translate(sentences, beam=3, max_length=5))

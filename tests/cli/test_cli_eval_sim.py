@@ -175,7 +175,7 @@ def test_the_reason_for_an_undefined_difference_is_on_stderr(run, tmp_path):
     assert result.stderr == f"{two} and {one}: {reason}\n"
 
 
-def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
+def test_named_sets_and_odd_file_names(run, toy, tmp_path, monkeypatch):
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "EN-VERB-143.txt").write_text(toy[2].read_text())
@@ -184,9 +184,6 @@ def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_DATA", str(folder))
     both = run("eval-sim", toy[0], "--set", "verb143", "--set", toy[2], "--set", "verb143")
     assert list(numbers(both)) == ["verb143", str(toy[2]), "mean"]
-
-
-def test_names_need_not_be_utf8(toy, tmp_path):
     one, _, named = toy
     vectors, pairs = (os.fsencode(path) + b"\xff" for path in (one, named))
     os.rename(one, vectors)

@@ -60,7 +60,7 @@ def original(rnnlm):
 # For word vectors
 
 
-def test_a_text_alone_gives_vectors_on_stdout(rnnlm):
+def test_vectors_of_a_text_and_other_outputs(rnnlm, folder):
     result = rnnlm("--doc-dim", 3, input=TRAIN.encode())
     assert result.exit_code == 0, result.stderr
     rows = result.stdout_bytes.split(b"\n")
@@ -69,9 +69,6 @@ def test_a_text_alone_gives_vectors_on_stdout(rnnlm):
     assert "model: RNN, hidden layer of 7, document vector of 3, 10 classes, " in result.stderr
     assert re.search(r"^epoch 1: lr 0.1, train ppl .*, valid ppl ", result.stderr, re.M)
     assert rnnlm("--doc-dim", 3, "train").stdout_bytes == result.stdout_bytes
-
-
-def test_outputs(rnnlm, folder):
     args = ["-max-iter", 2, "--log-json", "log", "-output", "v", "-binary", "--write", "concat", "--save-model", "s"]
     result = rnnlm("train", "-valid", "valid", "-test", "valid", "-rnnlm", "m", *args)
     assert result.exit_code == 0 and result.stdout_bytes == b"", result.stderr

@@ -40,7 +40,7 @@ def answer(run, *args):
     return json.loads(result.stdout), text.stdout.splitlines()
 
 
-def test_neighbors_and_analogies_of_runs(run, files):
+def test_neighbors_analogies_and_cosines_of_runs(run, files):
     found, lines = answer(run, "nn", files[0], "alpha", "beta", "--top", 3)
     assert found["runs"] == 5 and list(found["answers"]) == ["alpha", "beta"]
     assert [len(rows) for rows in found["answers"].values()] == [3, 3]
@@ -54,6 +54,16 @@ def test_neighbors_and_analogies_of_runs(run, files):
     found, _ = answer(run, "analogy", files[0], "alpha", "beta", "gamma", "--top", 4)
     words = [row["neighbor"] for row in found["answers"]["alpha beta gamma"]]
     assert len(words) == 4 and not {"alpha", "beta", "gamma"} & set(words)
+    found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
+    assert [row["runs"] for row in found["cosines"]] == [5] * 6
+    one, _, two, _, gap, _ = (row["cosine"] for row in found["cosines"])
+    assert gap == pytest.approx(two - one)
+    assert len(lines) == 7
+    assert run("cosine", files[0], "alpha").exit_code == 2
+    assert "omega" in run("cosine", files[0], "alpha", "omega").stderr
+    (single,) = answer(run, "cosine", f"{files[0]}:1", "alpha", "beta")[0]["cosines"]
+    expected = tt.Vectors.read(f"{files[0]}:1").similarity("alpha", "beta")
+    assert single["cosine"] == pytest.approx(expected, abs=1e-6) and single["low"] is None and single["runs"] == 1
 
 
 def test_evaluations_and_comparisons_have_intervals(run, files, folder):
@@ -69,19 +79,6 @@ def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     assert same["results"][0]["value"] == pytest.approx(1)
     one, _ = answer(run, "compare", f"{files[0]}:2", files[0])
     assert one["results"][2]["low"] < one["results"][2]["value"] < 1
-
-
-def test_cosines_of_words_and_axes(run, files):
-    found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
-    assert [row["runs"] for row in found["cosines"]] == [5] * 6
-    one, _, two, _, gap, _ = (row["cosine"] for row in found["cosines"])
-    assert gap == pytest.approx(two - one)
-    assert len(lines) == 7
-    assert run("cosine", files[0], "alpha").exit_code == 2
-    assert "omega" in run("cosine", files[0], "alpha", "omega").stderr
-    (single,) = answer(run, "cosine", f"{files[0]}:1", "alpha", "beta")[0]["cosines"]
-    expected = tt.Vectors.read(f"{files[0]}:1").similarity("alpha", "beta")
-    assert single["cosine"] == pytest.approx(expected, abs=1e-6) and single["low"] is None and single["runs"] == 1
 
 
 def test_stability_and_change(run, files, folder):

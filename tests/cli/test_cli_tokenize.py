@@ -110,14 +110,11 @@ def test_words_of_tokenized_text(run, trained, tmp_path):
     assert "été" in Vectors.read(str(trained("w2v")))
 
 
-def test_rnnlm_tests_on_raw_text(run, tmp_path):
+def test_rnnlm_and_translations_of_raw_text(run, tmp_path):
     (raw := tmp_path / "raw.txt").write_text("The cat sat. It's the mat!\n" * 9)
     options = ["-train", raw, "-valid", raw, "-test", raw, "-rnnlm", tmp_path / "model", "-hidden", 3, "-debug", 2]
     result = run("rnnlm", *options, "--tokenize", "lower")
     assert b"it's" in result.stdout_bytes and b"It's" not in result.stdout_bytes and "does not store" in result.stderr
-
-
-def test_translation_keeps_lines(run, tmp_path):
     table = tmp_path / "pairs.csv"
     table.write_text('en,de\n"One cat. Two","Eine Katze. Zwei"\n"Three ""dogs""\nbark","Drei Hunde"\n' * 4)
     settings = dict(size=4, hidden=4, epochs=1, tokenize="lower,sentences", field="en", target_field="de")

@@ -242,7 +242,7 @@ def test_a_failed_run_leaves_the_old_vectors_and_manifest(run, here):
     assert {path.name: path.read_bytes() for path in here.iterdir()} == before
 
 
-def test_manifest_of_an_interrupted_run(run, here):
+def test_manifests_of_interrupted_runs_and_of_odd_names(run, here):
     code = f"""
 import signal, threading
 from tiedtools.base import interrupts
@@ -255,9 +255,6 @@ cli({shlex.split(COMMANDS["w2v"].replace("-iter 2", "-iter 9999"))!r}, prog_name
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 130, result.stderr
     assert read(here / "v.run.json")["stopped"] == "interrupted"
-
-
-def test_file_names_need_not_be_utf8(run, here):
     name = os.fsdecode(b"v\xe9\xc3\xa9")
     succeed(run, shlex.join(["w2v", "-size", "4", "-threads", "1", "-debug", "0", "-output", name, "c.txt"]))
     data = (here / f"{name}.run.json").read_bytes()

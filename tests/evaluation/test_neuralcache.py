@@ -126,7 +126,7 @@ def test_results_do_not_depend_on_windows(monkeypatch, make, size, chunk):
         np.testing.assert_allclose(np.concatenate(found), whole, rtol=1e-10)
 
 
-def test_words_that_are_not_predicted_or_not_known():
+def test_words_enter_the_cache_when_they_are_predicted_or_generated():
     """Targets do not enter the cache, and neither do words outside the vocabulary, which rnnlm reads as -1."""
     ids, lm = text(80), cached(lmcase.model(), 20, THETA, LAMBDA)
     words, targets = read_and_targets(ids)
@@ -140,6 +140,16 @@ def test_words_that_are_not_predicted_or_not_known():
     known = ids >= 0
     np.testing.assert_allclose(logs[known, 0], of_targets(expected, ids)[known], rtol=1e-10)
     assert not logs[~known].any()
+    model, script, seen = lmcase.model(), [3, 3, 0, 5, 3], []
+    lm = cached(model, 4, THETA, LAMBDA)
+
+    def choose(logprobs):
+        seen.append(logprobs)
+        return script[len(seen) - 1]
+
+    for _ in zip(script, generate(lm, choose)):
+        pass
+    np.testing.assert_allclose(seen[: len(script)], by_definition(model, script, 4), rtol=1e-10)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
@@ -197,20 +207,7 @@ def started_at(model, ids):
     return by_definition(Other(), ids[1:], 25)
 
 
-def test_generated_words_enter_the_cache():
-    model, script, seen = lmcase.model(), [3, 3, 0, 5, 3], []
-    lm = cached(model, 4, THETA, LAMBDA)
-
-    def choose(logprobs):
-        seen.append(logprobs)
-        return script[len(seen) - 1]
-
-    for _ in zip(script, generate(lm, choose)):
-        pass
-    np.testing.assert_allclose(seen[: len(script)], by_definition(model, script, 4), rtol=1e-10)
-
-
-def test_float32_threads_and_large_scores():
+def test_float32_threads_and_samples():
     ids = text(300)
     for theta in (0, 0.7, 30, 1000):
         double = lmcase.model()
@@ -223,9 +220,6 @@ def test_float32_threads_and_large_scores():
         assert np.isfinite(logs[0]).all()
         if theta <= 30:
             np.testing.assert_allclose(logs[0], exact, rtol=1e-4)
-
-
-def test_samples_of_dropout_masks_have_caches_of_their_own():
     model, ids = lmcase.model(tying="tied", **lmcase.GAL), text(60)
     lm = cached(model, 20, THETA, LAMBDA)
     words, targets = read_and_targets(ids)

@@ -82,7 +82,7 @@ def test_characters_without_a_font_are_reported_once(tmp_path, messages):
 # Logs and curves
 
 
-def test_logs(tmp_path):
+def test_logs_and_tables(tmp_path):
     assert read_log(write_log(tmp_path / "log")) == LOG[:3]
     for text, message in (
         ("{}\n[1]\n", ":2: not a JSON object"), ("\nx\n", ":2: not a JSON"), ("{}\n", ": holds no ep"),
@@ -96,6 +96,19 @@ def test_logs(tmp_path):
     ):  # fmt: skip
         (tmp_path / "log").write_text(text)
         refused(lambda: read_log(tmp_path / "log"), f"{tmp_path / 'log'}{message}")
+    (path := tmp_path / "t").write_text(TABLE)
+    assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
+    assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
+    for text, message in (
+        ("beta\n1\n", ": has no column 'distance'; its columns: beta"),
+        ("", ": has no column 'beta'; its columns: none"),
+        ("beta\tdistance\n", ": has no rows to plot"),
+        ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
+        ("beta\tdistance\n1\tx\n", ":2: beta and distance must be numbers"),
+        ("beta\tdistance\n1\tnan\n", ":2: beta and distance must be numbers"),
+    ):
+        path.write_text(text)
+        refused(lambda: read_points(path, "beta", "distance"), f"{path}{message}")
 
 
 def test_curves_of_one_or_several_metrics(axes):
@@ -131,22 +144,6 @@ def test_curves_of_one_or_several_metrics(axes):
 
 
 TABLE = "seed\tbeta\tdistance\n1\t1\t.1\n1\t0\t1\n2\t1\t.3\n2\t0\t.9\n3\t1\t.2\n"
-
-
-def test_points_of_a_table(tmp_path):
-    (path := tmp_path / "t").write_text(TABLE)
-    assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
-    assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
-    for text, message in (
-        ("beta\n1\n", ": has no column 'distance'; its columns: beta"),
-        ("", ": has no column 'beta'; its columns: none"),
-        ("beta\tdistance\n", ": has no rows to plot"),
-        ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
-        ("beta\tdistance\n1\tx\n", ":2: beta and distance must be numbers"),
-        ("beta\tdistance\n1\tnan\n", ":2: beta and distance must be numbers"),
-    ):
-        path.write_text(text)
-        refused(lambda: read_points(path, "beta", "distance"), f"{path}{message}")
 
 
 def test_means_and_their_spread(axes):

@@ -150,7 +150,7 @@ def test_widths_of_intervals():
     assert [compare(pairs, one, one)[0][end] for end in ("low", "high")] == [-2, 2]
 
 
-def test_resamples_depend_on_the_seed_alone_and_not_on_other_sets():
+def test_resamples_depend_on_the_seed_alone_and_are_paired():
     x, y = np.random.default_rng(4).standard_normal((2, 50))
     one, again, other = (bootstrap(x, [y], 100, seed)[0] for seed in (1, 1, 2))
     assert (one == again).all() and (one != other).any()
@@ -163,10 +163,7 @@ def test_resamples_depend_on_the_seed_alone_and_not_on_other_sets():
     for draws in ([similarity.summarize(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
         assert abs(np.corrcoef(draws)[0, 1]) < 0.15
     assert abs(np.corrcoef([compare(s, one, two)[2][1:] for s in sets])[0, 1]) < 0.15
-
-
-def test_a_difference_is_paired():
-    """The difference of two nearly equal systems has a far narrower interval than either rho."""
+    # The difference of two nearly equal systems has a far narrower interval than either rho.
     rng = np.random.default_rng(6)
     scores = rng.standard_normal(300)
     first = scores + rng.standard_normal(300)

@@ -81,7 +81,7 @@ def test_neighbors_of_words_outside_the_vocabulary(run, model, which):
         assert asked == "gods" and float(score) == pytest.approx(cosine(vector, theirs[word]), abs=1e-4)
 
 
-def test_queries_and_analogies_of_words_of_all_kinds(run, model):
+def test_queries_and_vectors_of_words_of_all_kinds(run, model, tmp_path):
     result = run("nn", model, "cats + gods", "1!", "cat1", "cat", "--json")
     answer = json.loads(result.stdout)
     assert list(answer["neighbors"]) == ["cats + gods", "cat1", "cat"] and answer["unknown"] == ["1!"]
@@ -92,9 +92,6 @@ def test_queries_and_analogies_of_words_of_all_kinds(run, model):
     assert typed.exit_code == 1 and typed.stdout.count("\n") == 20
     result = run("analogy", model, "cat", "cats", "god", "--top", 1)
     assert result.exit_code == 0 and result.stdout.split("\t")[3] in WORDS
-
-
-def test_vectors_of_exactly_the_words_in_a_file(run, model, tmp_path):
     wanted, written = tmp_path / "words", tmp_path / "vectors.npy"
     wanted.write_text("gods\ncats\n1!\nowl\nat1\ngods\n")
     result = run("convert", model, written, "--words", wanted)

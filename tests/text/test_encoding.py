@@ -218,7 +218,7 @@ def test_max_vocab_is_exact(tmp_path, size):
     assert encoded.vocab.words == everything.vocab.words[:size]
 
 
-def test_given_vocabularies_and_lists_of_words(tmp_path):
+def test_given_vocabularies_and_words_dropped_from_them(tmp_path, messages):
     (path := tmp_path / "text").write_bytes(b"a b c a unknown\nb\n")
     vocab = Vocab(["</s>", "b", "a"], np.array([7, 6, 5]))
     encoded = encode([str(path)], vocab=vocab)
@@ -230,6 +230,14 @@ def test_given_vocabularies_and_lists_of_words(tmp_path):
     assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]
     (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
     assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
+    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
+    assert len(Vocab.read(str(path), 1001, 100)) == 100
+    assert messages() == (
+        f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
+    )
+    Vocab.read(str(path))
+    Vocab.read(str(path), 1001)
+    assert messages() == f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n"
 
 
 def test_vocab_files_are_read_in_any_order(tmp_path):
@@ -248,17 +256,6 @@ def test_vocab_files_are_read_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "rare"]
     path.write_bytes("\ufeffrare 1\n\ufeffrare 2\n".encode())  # a byte order mark, then part of a word
     assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
-
-
-def test_words_dropped_from_a_vocab_file_are_reported(tmp_path, messages):
-    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
-    assert len(Vocab.read(str(path), 1001, 100)) == 100
-    assert messages() == (
-        f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
-    )
-    Vocab.read(str(path))
-    Vocab.read(str(path), 1001)
-    assert messages() == f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n"
 
 
 @pytest.mark.parametrize("line", [

@@ -249,7 +249,7 @@ def test_counts(paths, size):
     assert found[0].state[counting.TOTALS].tolist() == table.state[counting.TOTALS].tolist()
 
 
-def test_shares_with_many_or_no_words(tmp_path):
+def test_shares_with_many_no_or_invalid_words(tmp_path, monkeypatch):
     words = [b"word%d\n" % n for n in range(150_000)]
     a, b = write(tmp_path, [b"".join(words[:100_000]), b"".join(words[50_000:])])
     one = encode([a, b])
@@ -266,6 +266,10 @@ def test_shares_with_many_or_no_words(tmp_path):
     first, second = on_ranks(2, work)
     assert first == ["</s>", "a", "b"]
     assert second.startswith(f"{paths[1]}: no word of the vocabulary in 4 tokens: ")
+    monkeypatch.setattr(sources, "BLOCK", 20)
+    (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
+    for threads in (1, 4):
+        refused(lambda: encode([str(path)], threads=threads), "text:31: invalid UTF-8 byte 0xe9")
 
 
 @pytest.mark.parametrize("vocab", [None, VOCAB], ids=["own", "given"])
@@ -285,10 +289,3 @@ def test_result_does_not_depend_on_the_number_of_threads(tmp_path, monkeypatch, 
     one, many = (count([str(path)], unk="<unk>", threads=n)[0] for n in (1, threads))
     assert one.words == many.words and one.state.tolist()[:2] == many.state.tolist()[:2]
     assert one.counts[: len(one)].tolist() == many.counts[: len(many)].tolist()
-
-
-def test_errors_in_a_text_counted_by_several_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK", 20)
-    (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
-    for threads in (1, 4):
-        refused(lambda: encode([str(path)], threads=threads), "text:31: invalid UTF-8 byte 0xe9")

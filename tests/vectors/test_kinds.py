@@ -179,7 +179,7 @@ def test_arrays_of_models_are_checked(run, here, kind):
 FASTTEXT = struct.pack("<2i12id3i2q", 793712314, 12, 2, 5, 5, 1, 5, 1, 2, 2, 10, 3, 6, 100, 1e-4, 1, 1, 0, 3, -1)
 
 
-def test_hyperwords_matrices_with_words_but_no_counts(tmp_path):
+def test_files_of_hyperwords_starspace_and_gensim(tmp_path, run):
     np.save(tmp_path / "sgns.words.npy", np.float32([[1, 2], [3, 4], [5, 6]]))
     (tmp_path / "sgns.words.vocab").write_text("the\n1984\na\u00a0b\n")
     vectors = Vectors.read(tmp_path / "sgns.words.npy")
@@ -187,12 +187,6 @@ def test_hyperwords_matrices_with_words_but_no_counts(tmp_path):
     assert Check(str(tmp_path / "sgns.words.npy")).problems.keys() == {"odd word"}
     (tmp_path / "sgns.words.vocab").write_text("the\na 5\nb\n")
     refused(lambda: Vectors.read(tmp_path / "sgns.words.npy"), "sgns.words.vocab:2: has a count, unlike line 1;")
-
-
-STARSPACE = "the\t0.5\t-0.25\n1984\t1e-05\t2\n__label__a\t3\t4\n"
-
-
-def test_starspace_models_and_damaged_projector_files(run, tmp_path):
     path = tmp_path / "model.tsv"
     for text in STARSPACE, "".join(STARSPACE.splitlines(True)[::-1]), "".join(STARSPACE.splitlines(True)[1:]):
         path.write_text(text)  # also with a number as the first word
@@ -214,6 +208,19 @@ def test_starspace_models_and_damaged_projector_files(run, tmp_path):
     (tmp_path / "metadata.tsv").unlink()
     (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4\n")
     refused(lambda: Vectors.read(tmp_path / "vectors.tsv"), "has no list of words beside it")
+    models = pytest.importorskip("gensim.models")
+    for kind in models.Word2Vec, models.FastText:
+        model = kind([["a", "b"]] * 9, vector_size=2, min_count=1)
+        for saved, name in (model, kind.__name__), (model.wv, type(model.wv).__name__):
+            saved.save(str(tmp_path / "m"))
+            with pytest.raises(TiedtoolsError, match=f"is a {name} saved by gensim") as error:
+                Vectors.read(tmp_path / "m")
+            code = str(error.value).split("`")[1].replace("OUT.bin", str(tmp_path / "m.bin"))
+            eval(code, vars(models))
+            assert sorted(Vectors.read(tmp_path / "m.bin").words) == ["a", "b"]
+
+
+STARSPACE = "the\t0.5\t-0.25\n1984\t1e-05\t2\n__label__a\t3\t4\n"
 
 
 def saved(protocol, module, name):
@@ -251,16 +258,3 @@ def test_other_binary_formats_are_named(run, tmp_path, name, data, problem):
         assert result.exit_code == 1
         line = (result.stdout if command[0] == "check" else result.stderr).splitlines()[0]
         assert problem.format(shown) in line
-
-
-def test_what_gensim_saves(tmp_path):
-    models = pytest.importorskip("gensim.models")
-    for kind in models.Word2Vec, models.FastText:
-        model = kind([["a", "b"]] * 9, vector_size=2, min_count=1)
-        for saved, name in (model, kind.__name__), (model.wv, type(model.wv).__name__):
-            saved.save(str(tmp_path / "m"))
-            with pytest.raises(TiedtoolsError, match=f"is a {name} saved by gensim") as error:
-                Vectors.read(tmp_path / "m")
-            code = str(error.value).split("`")[1].replace("OUT.bin", str(tmp_path / "m.bin"))
-            eval(code, vars(models))
-            assert sorted(Vectors.read(tmp_path / "m.bin").words) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Test reading and writing vectors in every format, and one-line errors for everything wrong with a file."""
+"""Test reading and writing vectors in every format, errors of files, and that a format is one entry in one table."""
 
 import io
 import os
@@ -13,7 +13,9 @@ from vectorcase import make
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.vectors import streams
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.check import Check
+from tiedtools.vectors.formats import FORMATS, Format
+from tiedtools.vectors.vectors import Vectors, format_of
 
 ODD_WORDS = "a\u00a0b \u2028 x\u3000 \u0085y \x0b \x1c\x1d \ufeff 日本語 é 🙂 -1.5 3 </s>".split(" ")
 
@@ -229,3 +231,60 @@ print((peak() - before - 150 * len(vectors)) / vectors.matrix.nbytes)
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert 0.5 < float(result.stdout) < 1.25
+
+
+def read_toy(rows, format):
+    """Read lines `x y=word`."""
+    rows.begin(np.inf, 2)
+    with open(rows.path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            numbers, _, word = line.rstrip(b"\n").partition(b"=")
+            try:
+                pair = [float(field) for field in numbers.split()]
+                room = rows.room(1)
+                room[0] = pair
+            except ValueError:
+                rows.problem(f":{number}", "is not `x y=word`", "correct the line", "ragged")
+            else:
+                rows.add([word], room, ":", number)
+
+
+def write_toy(file, words, matrix):
+    for word, (x, y) in zip(words, matrix.tolist()):
+        file.write(f"{x} {y}={word}\n".encode())
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setitem(FORMATS, "toy", Format(f"{__name__}:read_toy", f"{__name__}:write_toy", (".toy",), "[=\n]"))
+
+
+def test_a_toy_format_is_one_entry(tmp_path, toy):
+    vectors = Vectors(["a", "b c"], [[1, 2], [3, 0.5]])
+    vectors.write(tmp_path / "v.toy")
+    assert (tmp_path / "v.toy").read_text() == "1.0 2.0=a\n3.0 0.5=b c\n"
+    for format in None, "toy":
+        found = Vectors.read(tmp_path / "v.toy", format)
+        assert found.words == vectors.words and np.array_equal(found.matrix, vectors.matrix)
+    refused(lambda: Vectors(["a=b"], [[1, 2]]).write(tmp_path / "w.toy"), "word 1: 'a=b' is empty, or is not valid")
+    assert format_of("v.toy") == "toy" and not (tmp_path / "w.toy").exists()
+
+
+def test_bad_rows_of_a_toy_format(tmp_path, messages, toy):
+    (tmp_path / "v.toy").write_bytes(b"1 2=a\n1 2 3=b\n1 x=c\n1 2=\xff\n0 0=a\n")
+    refused(lambda: Vectors.read(tmp_path / "v.toy"), ":2: is not `x y=word`; correct the line, or skip it with")
+    assert Vectors.read(tmp_path / "v.toy", skip_bad=True).words == ["a", "a"]
+    assert "v.toy: skipped 3 bad rows; the first: " in messages()
+    check = Check(str(tmp_path / "v.toy"))
+    assert {kind: [position for position, _ in cases] for kind, cases in check.problems.items()} == {
+        "ragged": [":2", ":3"], "encoding": [":4"], "duplicate": [":5"], "zero": [":5"]
+    }  # fmt: skip
+    assert (check.format, check.rows, check.E) == ("toy", 3, 2)
+
+
+def test_commands_know_a_toy_format(run, tmp_path, toy):
+    (tmp_path / "v.txt").write_text("a 1 2\nb 3 4\n")
+    assert run("convert", tmp_path / "v.txt", tmp_path / "v.toy").exit_code == 0
+    assert run("check", tmp_path / "v.toy").stdout == f"{tmp_path / 'v.toy'}: toy, 2 words of 2 numbers, all well\n"
+    assert run("convert", tmp_path / "v.toy", "-").stdout == "2 2\na 1.000000 2.000000\nb 3.000000 4.000000\n"
+    assert run("nn", tmp_path / "v.toy", "a").stdout.startswith("a\tb\t0.98")

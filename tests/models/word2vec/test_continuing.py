@@ -75,7 +75,7 @@ def test_one_matrix_is_frozen(saved, architecture, side, other):
     assert (rows(new, known, other) != rows(old, known, other)).any(1).all()
 
 
-def test_words_that_the_text_lacks_and_counts_of_both(saved, tmp_path):
+def test_words_that_the_text_or_the_model_lacks(saved, tmp_path, caplog):
     """They are neither centers nor negatives, since these are drawn by the counts of the text."""
     old, path = saved()
     new = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path)
@@ -97,6 +97,11 @@ def test_words_that_the_text_lacks_and_counts_of_both(saved, tmp_path):
     assert (np.diff(vocab.counts[1:]) <= 0).all() and vocab.words[0] == "</s>"
     written = dict(line.split() for line in (tmp_path / "v").read_text().splitlines())
     assert {word: int(count) for word, count in written.items()} == expected
+    _, path = saved()
+    other = [["other", "words", "here"]] * 50
+    refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
+    tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
+    assert any("none of its words" in record.getMessage() for record in caplog.records)
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.npy", "v.npz:in"])
@@ -151,14 +156,6 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
     refused(lambda: tt.Word2Vec(**{**SMALL, **settings}).fit(SECOND, **options))
-
-
-def test_texts_without_a_known_word(saved, caplog):
-    _, path = saved()
-    other = [["other", "words", "here"]] * 50
-    refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
-    tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
-    assert any("none of its words" in record.getMessage() for record in caplog.records)
 
 
 VOCAB, TEXT = topic_text(600)
