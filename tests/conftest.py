@@ -81,6 +81,27 @@ def quiet():
 
 
 @pytest.fixture
+def libraries():
+    """The optional libraries that segment words; skips the test if one is absent."""
+    for name in "morfessor", "pyphen":
+        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
+
+
+@pytest.fixture
+def memory():
+    """A function that writes files to fsspec's memory:// and returns their URLs."""
+    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
+    system = fsspec.filesystem("memory")
+
+    def write(name, data):
+        system.pipe(f"/{name}", data)
+        return f"memory://{name}"
+
+    yield write
+    system.store.clear()
+
+
+@pytest.fixture
 def no_signals(monkeypatch):
     """Isolate the test from signals that other tests handled."""
     from tiedtools.base import interrupts

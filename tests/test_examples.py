@@ -44,21 +44,21 @@ def sentences(folder, text, *arguments):
     return [(folder / f"{name}.txt").read_text().splitlines() for name in ("train", "valid", "test")]
 
 
-def test_wiki_sentences_are_split_and_shuffled(tmp_path):
+def test_wiki_sentences_are_split_shuffled_and_without_rare_words(tmp_path):
     names = [f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
     text = "".join(f"{' '.join([name] * 30)}\n\n" for name in names)  # words in train.txt are all frequent
-    train, valid, test = sentences(tmp_path, text, 30 * 40 + 29, 10, 12)
+    train, valid, test = sentences(tmp_path / "frequent", text, 30 * 40 + 29, 10, 12)
     assert [len(part) for part in (train, valid, test)] == [40, 10, 12]
     assert set(valid + test) == {" ".join(["<unk>"] * 30)}
     found = [line.split()[0] for line in train]
     assert len(set(found)) == 40 and set(found) <= set(names) and found != sorted(found)
     assert all(line == " ".join([name] * 30) for line, name in zip(train, found))
-
-
-def test_wiki_sentences_replace_rare_words(tmp_path):
+    text = "".join(f"w{k}\n" * 40 for k in range(20))
+    same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
+    assert same == again != other
     numbers = np.random.default_rng(1).integers(0, 60, (1000, 3))
     text = "".join(f"The {' '.join(f'W{k}' for k in row)}\n" for row in numbers)
-    train, valid, test = sentences(tmp_path, text, 4 * 600, 150, 250)
+    train, valid, test = sentences(tmp_path / "rare", text, 4 * 600, 150, 250)
     counts = Counter(" ".join(train).split())
     assert counts["the"] == 600 and min(counts.values()) >= 30 and 30 < len(counts) < 62
     assert {word for line in valid + test for word in line.split()} == set(counts)
@@ -66,12 +66,6 @@ def test_wiki_sentences_replace_rare_words(tmp_path):
     original = Counter(word.lower() for word in text.split())
     kept = Counter(" ".join(train + valid + test).split())
     assert all(kept[word] == original[word] for word in counts if word != "<unk>")
-
-
-def test_the_seed_of_wiki_sentences(tmp_path):
-    text = "".join(f"w{k}\n" * 40 for k in range(20))
-    same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
-    assert same == again != other
 
 
 ENGLISH = (
@@ -139,12 +133,9 @@ def tying(monkeypatch):
     return module
 
 
-def test_holm(tying):
+def test_statistics_of_tyings(tying, monkeypatch):
     assert tying.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert tying.holm([0.5, 0.9]) == pytest.approx([1, 1])
-
-
-def test_rare_neighbors(tying, monkeypatch):
     monkeypatch.setattr(tying, "FREQUENT", slice(2, 6))
     monkeypatch.setattr(tying, "RARE", 20)
     matrix = np.random.default_rng(1).standard_normal((41, 5)).astype(np.float32)
@@ -153,9 +144,6 @@ def test_rare_neighbors(tying, monkeypatch):
     nearest = np.argsort(-cosines[3:7], axis=1)[:, :10]  # row 0 is </s>
     found = tying.rare_neighbors(Vectors(["</s>", *(f"w{k}" for k in range(40))], matrix))
     assert found == pytest.approx((nearest > 20).mean()) and 0 < found < 1
-
-
-def test_differences_have_the_sign_and_intervals_of_their_seeds(tying):
     rng = np.random.default_rng(1)
     pairs = [(f"a{k}", f"b{k}") for k in range(200)]
     sets = {"one": SimilaritySet("", "", pairs, rng.standard_normal(200))}

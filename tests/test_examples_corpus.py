@@ -21,52 +21,41 @@ def lines_of(text):
     return [" ".join(tokens) for paragraph in paragraphs(text) for tokens in sentences(paragraph)]
 
 
-@pytest.mark.parametrize(
-    "text, lines",
-    [
-        ("It is a matrix, of course; why not?", ["It is a matrix , of course ; why not ?"]),
-        ("This is the first one. And this is\nthe second.", ["This is the first one .", "And this is the second ."]),
-        ("See the list, e.g. Those of Fig. 3 in it.", ["See the list , e.g. Those of Fig . 3 in it ."]),
-        ("Don't use the ``axis`` of *this* array.", ["Don't use the axis of this array ."]),
-        ("Use :meth:`~a.b.C.run` or :class:`Run` for it [1]_.", ["Use run or Run for it ."]),
-        ("See `the manual <https://a.example/b>`_ for all of it.", ["See the manual for all of it ."]),
-        ("It is on https://a.example/b as you know.", ["It is on as you know ."]),
-        ("The __init__ of max_depth calls foo() for os.path.", ["The init of max depth calls foo for path ."]),
-        ("Use it and/or the non-empty values.", ["Use it and / or the non-empty values ."]),
-        ("The value must be >= 3 if it is given.", ["The value must be at least 3 if it is given ."]),
-        ("The value is used (default: 1.5) for all of it.", ["The value is used ( default : 1.5 ) for all of it ."]),
-        ("Is this one of the values... or not?", ["Is this one of the values ... or not ?"]),
-        # not sentences
-        ("for i in x: y = i + 1", []),
-        ("alpha, beta, gamma, delta, epsilon, zeta, eta, theta, iota", []),
-        ("Too short it is", []),
-        ("the file {name} is not in %(folder)s of the archive", []),
-        ("a b c d e 1 2 3 4 5 6 7 8 9 10 11 12", []),
-    ],
-)
-def test_sentence(text, lines):
-    assert lines_of(text) == lines
-
-
-@pytest.mark.parametrize(
-    "text, lines",
-    [
-        ("A heading of the text\n=====\nThis is what it is about.", ["This is what it is about ."]),
-        ("x : array of the given shape\n    The values that are used.", ["The values that are used ."]),
-        (":param x: the value that is used\n:type x: int", ["the value that is used"]),
-        ("- one of the many items\n  of this list\n- the other of the items",
-         ["one of the many items of this list", "the other of the items"]),
-        (">>> print('it is what it is')\nit is what it is\n\nThis is all of it.", ["This is all of it ."]),
-        ("It is used like this::\n\n    if it is not a file\n\nThis is all of it.",
-         ["It is used like this : :", "This is all of it ."]),
-        (".. math::\n\n    it is not a sum of\n\nThis is all of it.", ["This is all of it ."]),
-        (".. note:: This is to be read\n   by all of you.", ["This is to be read by all of you ."]),
-        (".. [1] A paper that is by some of them\n   in a journal of the past.", []),
-        ("====  ====\nthe   one of a table\n====  ====\nThis is all of it.", ["This is all of it ."]),
-        ("as you see   it is a column\nThis is all of it.", ["This is all of it ."]),
-    ],
-)  # fmt: skip
-def test_markup_is_not_prose(text, lines):
+@pytest.mark.parametrize("text, lines", [
+    ("It is a matrix, of course; why not?", ["It is a matrix , of course ; why not ?"]),
+    ("This is the first one. And this is\nthe second.", ["This is the first one .", "And this is the second ."]),
+    ("See the list, e.g. Those of Fig. 3 in it.", ["See the list , e.g. Those of Fig . 3 in it ."]),
+    ("Don't use the ``axis`` of *this* array.", ["Don't use the axis of this array ."]),
+    ("Use :meth:`~a.b.C.run` or :class:`Run` for it [1]_.", ["Use run or Run for it ."]),
+    ("See `the manual <https://a.example/b>`_ for all of it.", ["See the manual for all of it ."]),
+    ("It is on https://a.example/b as you know.", ["It is on as you know ."]),
+    ("The __init__ of max_depth calls foo() for os.path.", ["The init of max depth calls foo for path ."]),
+    ("Use it and/or the non-empty values.", ["Use it and / or the non-empty values ."]),
+    ("The value must be >= 3 if it is given.", ["The value must be at least 3 if it is given ."]),
+    ("The value is used (default: 1.5) for all of it.", ["The value is used ( default : 1.5 ) for all of it ."]),
+    ("Is this one of the values... or not?", ["Is this one of the values ... or not ?"]),
+    # not sentences
+    ("for i in x: y = i + 1", []),
+    ("alpha, beta, gamma, delta, epsilon, zeta, eta, theta, iota", []),
+    ("Too short it is", []),
+    ("the file {name} is not in %(folder)s of the archive", []),
+    ("a b c d e 1 2 3 4 5 6 7 8 9 10 11 12", []),
+    # markup is not prose
+    ("A heading of the text\n=====\nThis is what it is about.", ["This is what it is about ."]),
+    ("x : array of the given shape\n    The values that are used.", ["The values that are used ."]),
+    (":param x: the value that is used\n:type x: int", ["the value that is used"]),
+    ("- one of the many items\n  of this list\n- the other of the items",
+     ["one of the many items of this list", "the other of the items"]),
+    (">>> print('it is what it is')\nit is what it is\n\nThis is all of it.", ["This is all of it ."]),
+    ("It is used like this::\n\n    if it is not a file\n\nThis is all of it.",
+     ["It is used like this : :", "This is all of it ."]),
+    (".. math::\n\n    it is not a sum of\n\nThis is all of it.", ["This is all of it ."]),
+    (".. note:: This is to be read\n   by all of you.", ["This is to be read by all of you ."]),
+    (".. [1] A paper that is by some of them\n   in a journal of the past.", []),
+    ("====  ====\nthe   one of a table\n====  ====\nThis is all of it.", ["This is all of it ."]),
+    ("as you see   it is a column\nThis is all of it.", ["This is all of it ."]),
+])  # fmt: skip
+def test_sentences(text, lines):
     assert lines_of(text) == lines
 
 
@@ -142,12 +131,6 @@ def run(capfd):
     return run
 
 
-def test_errors_name_an_unreadable_source(run, package, tmp_path):
-    (tmp_path / package / "gone.py").symlink_to("nowhere")
-    status, _, errors = run("-package", package)
-    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
-
-
 def test_command(run, package, tmp_path):
     out = tmp_path / "corpus.txt"
     assert run("-output", out, "--package", package) == (0, "", "22 words in 3 sentences from documented\n")
@@ -158,6 +141,9 @@ def test_command(run, package, tmp_path):
     assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
     raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
+    (tmp_path / package / "gone.py").symlink_to("nowhere")
+    status, _, errors = run("-package", package)
+    assert status == 1 and f"{package}/gone.py: cannot be read: No such file" in errors
 
 
 @pytest.mark.parametrize("name", ["no_such_package", "json.tool", "sys", "", "a/b", "__main__", "__main__x"])
@@ -178,9 +164,6 @@ def test_a_real_package_yields_english_text():
     assert len(words) > 0.75 * len(tokens)
     assert 0.04 < words.count("the") / len(words) < 0.12  # as in any English text
     assert all(token.strip() == token and token == token.lower() for token in tokens)
-
-
-def test_default_packages_and_doctest():
     assert set(corpus.default_packages()) >= {"stdlib", "numpy", "scipy"}
     assert all(corpus.sources(package) for package in corpus.default_packages())
     assert doctest.testmod(corpus) == (0, 1)

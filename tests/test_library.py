@@ -53,7 +53,7 @@ def test_training_prints_nothing(tmp_path, code):
     assert out.stat().st_size > 0
 
 
-def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch):
+def test_a_trainer_writes_and_rejects_what_its_command_does(tmp_path, run, monkeypatch):
     """The outputs are vectors, model, log, checkpoint, and manifest."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("the cat sat on the mat\nthe dog sat on a mat\n" * 30)
@@ -70,9 +70,6 @@ def test_a_trainer_writes_the_outputs_of_its_command(tmp_path, run, monkeypatch)
     logs = [(tmp_path / f"{whose}.log_json").read_text().splitlines() for whose in ("ours", "theirs")]
     assert [json.loads(line).keys() for line in logs[0]] == [json.loads(line).keys() for line in logs[1]]
     assert (tmp_path / "ours.checkpoint").exists()
-
-
-def test_a_trainer_rejects_what_its_command_rejects(tmp_path):
     (tmp_path / "text").write_text("a b\n")
     for files, problem in [
         (Files(resume=True), "`resume` needs `checkpoint`"),
@@ -131,22 +128,12 @@ def python(script, folder, *arguments):
 
 
 @needs_examples
-def test_the_example(tmp_path):
+def test_the_example_and_the_page(tmp_path):
     printed = python(EXAMPLES / "python.py", tmp_path, 2000).splitlines()
     assert [line.split(":")[0] for line in printed if line.startswith("epoch ")] == ["epoch 1", "epoch 2", "epoch 3"]
     perplexity = next(line for line in printed if line.startswith("test perplexity "))
     assert 1 < float(perplexity.split()[-1]) < 1000
     assert any(line.startswith("the name of the -> ") for line in printed) and os.listdir(tmp_path) == []
-
-
-def blocks(page):
-    """The Python code of a page; what needs gensim only if it is installed."""
-    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    return [code for code in found if importlib.util.find_spec("gensim") or "gensim" not in code]
-
-
-@needs_examples
-def test_the_page(tmp_path):
     code = "".join(blocks(PAGE))
     shown = code + (EXAMPLES / "technical-pairs.txt").read_text()
     words, source = sorted(set(re.findall("[a-z]+", shown.lower()))), random.Random(1)
@@ -159,6 +146,12 @@ def test_the_page(tmp_path):
     printed = python("guide.py", tmp_path)
     assert "\nzwei und vierzig\nneun hundert elf\n" in printed
     assert printed.startswith("(100,) True ") and "unknown setting `sizes`; did you mean `size`?\n" in printed
+
+
+def blocks(page):
+    """The Python code of a page; what needs gensim only if it is installed."""
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [code for code in found if importlib.util.find_spec("gensim") or "gensim" not in code]
 
 
 def test_the_notebook(tmp_path, monkeypatch):

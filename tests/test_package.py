@@ -50,18 +50,12 @@ def files(root, *folders):
     return {str(path.relative_to(root)) for path in paths if not MADE & {*path.parts}}
 
 
-def test_the_sdist_has_everything_the_tests_need(built):
+def test_contents_of_the_sdist_and_the_wheel(built):
     assert files(built[0], *FOLDERS) == files(ROOT, *FOLDERS)
     assert all((built[0] / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES if name != "setup.cfg")
-
-
-def test_the_wheel_has_only_the_package_and_the_man_page(built):
     about = f"tiedtools-{__version__}"
     packed = {name for name in built[1].namelist() if not name.startswith(f"{about}.dist-info/")}
     assert packed == files(ROOT, "tiedtools") | {f"{about}.data/data/share/man/man1/tiedtools.1"}
-
-
-def test_wheel_metadata(built):
     about = f"tiedtools-{__version__}.dist-info"
     metadata = Parser().parsestr(built[1].read(f"{about}/METADATA").decode())
     assert (metadata["Name"], metadata["Version"]) == ("tiedtools", __version__)
@@ -94,7 +88,7 @@ def test_a_leftover_folder_in_site_packages_does_not_hide_an_editable_installati
     assert found == f"{built[0] / 'tiedtools' / '__init__.py'}\n"
 
 
-def test_lowest_versions_match_setup_cfg():
+def test_versions_of_requirements_and_citation():
     """Tests with requirements/lowest.txt must cover the lowest versions that setup.cfg allows."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
@@ -106,6 +100,10 @@ def test_lowest_versions_match_setup_cfg():
     recipe = ROOT / "conda/recipe.yaml"  # not in the sdist
     needed = config["options"]["install_requires"].replace(", ", ",").strip().splitlines()
     assert not recipe.exists() or all(f"\n    - {line}\n" in recipe.read_text() for line in needed)
+    cited = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    versions = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited.groups() == next(pair for pair in versions if pair[1] != "unreleased")
+    assert __version__ == versions[0][0] + ".dev0" * (versions[0][1] == "unreleased")
 
 
 @pytest.mark.skipif(not (ROOT / "conda").is_dir(), reason="needs a checkout")
@@ -118,13 +116,6 @@ def test_a_release_sets_the_version_everywhere(tmp_path):
     release["prepare"](tmp_path, "9.9.9", "2030-01-02")
     assert all("9.9.9" in (tmp_path / name).read_text() for name in release["LINES"])
     assert release["notes"](tmp_path, "9.9.9") == "- New.\n"
-
-
-def test_the_citation_is_of_the_last_release_and_the_version_is_the_changelogs():
-    cited = re.search(r'^version: (.*)\ndate-released: "(.*)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    versions = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert cited.groups() == next(pair for pair in versions if pair[1] != "unreleased")
-    assert __version__ == versions[0][0] + ".dev0" * (versions[0][1] == "unreleased")
 
 
 @pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="needs a checkout")

@@ -28,16 +28,13 @@ def module(name):
     return found
 
 
-def test_the_reference_matches_help():
+def test_the_reference_and_the_man_page_match_help():
     """Each command has a section on one page."""
     written = (page := module("reference")).pages() | {"tiedtools.1": page.man()}
     read = {path.name: path.read_text() for path in [*DOCS.glob("commands*.md"), DOCS / "tiedtools.1"]}
     assert read == written, "run python docs/reference.py"
     sections = re.findall(r"^## (tiedtools.*)$", "".join(read.values()), re.MULTILINE)
     assert sorted(sections) == sorted(context.command_path for context in module("reference").contexts())
-
-
-def test_man_page_has_each_option_of_each_command():
     page = (DOCS / "tiedtools.1").read_text().replace(r"\-", "-")
     for context in list(module("reference").contexts())[1:]:
         assert f".SS {context.command_path}\n" in page
@@ -51,14 +48,11 @@ def spans(page):
     return set(re.findall(r"`([^`\n]+)`", prose))
 
 
-def test_paths_exist():
+def test_paths_and_names_in_the_overview_exist():
     path = re.compile(r"[\w/-]+(\.py|\.sh)|(tiedtools|tests|docs|examples|bin|cli|models|layers|kernels)/[\w/.-]*")
     named = [(page.name, s) for page in PAGES if page.name[:8] != "commands" for s in spans(page) if path.fullmatch(s)]
     assert len(named) > 20
     assert [at for at in named if not any((folder / at[1]).exists() for folder in (ROOT, PACKAGE))] == []
-
-
-def test_names_in_the_overview_exist():
     code = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     overview = DOCS / "overview.md"
     drawn = re.findall(r"^ .*?(\w+\.py) +(\w[\w.]*)\(\)", overview.read_text(), re.MULTILINE)
@@ -67,10 +61,7 @@ def test_names_in_the_overview_exist():
     assert len(drawn) >= 6 and len(named) >= 20 and len(classes) >= 6
     for name in [part for dotted in named for part in dotted.split(".")] + classes:
         assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE) or any(PACKAGE.rglob(f"{name}.py")), name
-
-
-def test_the_overview_lists_every_module():
-    """Each row of its table names a folder, and the modules in it."""
+    # Each row of its table names a folder, and the modules in it.
     rows = re.findall(r"^\| `([\w/]+)/` \| (.*) \|$", (DOCS / "overview.md").read_text(), re.MULTILINE)
     named = {folder: set(re.findall(r"`(\w+)`", modules)) for folder, modules in rows}
     present = {path.relative_to(PACKAGE) for path in PACKAGE.glob("*/**/*.py") if path.name != "__init__.py"}
@@ -99,10 +90,12 @@ def mistake(line):
         return None
 
 
-def test_command_lines_in_prose_parse():
+def test_command_lines_parse_and_include_every_command():
     lines = {(page, line): mistake(re.sub(r"\b[A-Z]\b", "3", line)) for page, line in mentioned()}
     offenders = {at: error for at, error in lines.items() if error and not isinstance(error, click.MissingParameter)}
     assert len(lines) > 50 and offenders == {}
+    assert {line: error for line in shown_commands() if (error := mistake(line))} == {}
+    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
 
 
 def benchmarks():
@@ -126,18 +119,13 @@ def shown_commands():
     return [part.partition(" >")[0] for part in parts if part.startswith("tiedtools ")]
 
 
-def test_shown_commands_parse_and_include_every_command():
-    assert {line: error for line in shown_commands() if (error := mistake(line))} == {}
-    assert {line.split()[1] for line in shown_commands()} == set(COMMANDS)
-
-
 def anchors(page):
     """Return the anchors that GitHub generates for a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_links_resolve():
+def test_links_resolve_and_the_home_page_lists_every_page():
     links = [(page, target) for page in PAGES for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
     broken = []
     for page, target in links:
@@ -147,9 +135,6 @@ def test_links_resolve():
             if not found.exists() or anchor and anchor not in anchors(found):
                 broken.append((page.name, target))
     assert len(links) > 50 and broken == []
-
-
-def test_the_home_page_and_the_sidebar_list_every_page_by_its_title():
     index = (DOCS / "index.md").read_text()
     titles = {
         page.name: page.read_text().partition("\n")[0][2:] for page in DOCS.glob("*.md") if page.name != "index.md"
@@ -160,13 +145,10 @@ def test_the_home_page_and_the_sidebar_list_every_page_by_its_title():
     assert "".join(trees).split() == [name[:-3] for _, name in listed]
 
 
-def test_no_cell_of_a_table_has_more_than_60_words():
+def test_cells_of_tables_are_short_and_figures_have_no_background():
     rows = [(page.name, row) for page in PAGES for row in re.findall(r"^ *\|(.*)\|$", page.read_text(), re.MULTILINE)]
     cells = [(page, cell) for page, row in rows for cell in re.split(r"(?<!\\)\|", row)]
     assert len(cells) > 1000 and [at for at in cells if len(at[1].split()) > 60] == []
-
-
-def test_figures_have_no_background():
     fitted = module("figures").fitted
     figures = {path: path.read_text() for path in (DOCS / "figures").glob("*.svg")}
     assert figures and [path for path, text in figures.items() if text != fitted(text)] == [], (

@@ -27,19 +27,13 @@ results = module(DOCS / "results.py") if FILES else None
 TABLES = {path.stem: results.load(path.stem) for path in FILES if path.stem not in ("index", "speed-history")}
 
 
-def test_the_page_is_made_from_the_files_and_short():
+def test_the_pages_are_made_from_the_files():
     page = (DOCS / "results.md").read_text()
     assert page == results.page(), "run python docs/results.py"
     assert page.count("\n") <= 350
-
-
-def test_the_tables_of_speeds_are_made_from_the_files():
     speed = module(DOCS / "speed.py")
     assert speed.PAGE.read_text() == speed.page(), "run python docs/speed.py"
     assert set(re.findall("<!-- (?!end)(.+) -->", speed.page())) == {path.stem for path in speed.FOLDER.glob("*.json")}
-
-
-def test_the_index_has_each_file_once():
     index = results.load("index")
     of_papers = [name for items in index["papers"].values() for _, name, *_ in items if name]
     assert sorted([*of_papers, *(name for names in index["other"].values() for name in names)]) == sorted(TABLES)
@@ -65,7 +59,7 @@ def mistake(line):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_fields(name):
+def test_fields_and_findings(name):
     data = TABLES[name]
     assert (DOCS / "results" / f"{name}.json").read_text() == results.dumps(data) + "\n"
     assert {"title", "about", "command", "machine", "version", "comparable", "seen"} <= set(data)
@@ -82,10 +76,6 @@ def test_fields(name):
         assert all(len(line) == len(table["columns"]) for line in table["rows"]) and "caption" in table
     if rows:
         assert [line for line in commands(data) if mistake(line)] == []
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_findings_rest_on_three_seeds(name):
     data = TABLES[name]
     assert not (data.get("finding") and data.get("observed"))
     many = [row for row in results.done(data) if len({run["seed"] for run in row["runs"]}) >= 3]
@@ -132,7 +122,7 @@ def test_a_shorter_run_does_not_replace_a_longer_one(papers, capsys):
     assert row["runs"] == [other, longer]
 
 
-def test_figures_of_a_log_and_of_json(papers, tmp_path):
+def test_figures_of_logs_and_parts_of_texts(papers, tmp_path):
     log = tmp_path / "log"
     epochs = [f'{{"epoch": {k}, "lr": 1, "valid_ppl": {v}, "seconds": {k}}}\n' for k, v in enumerate((9, 7.126, 8), 1)]
     log.write_text("".join(epochs))
@@ -145,9 +135,6 @@ def test_figures_of_a_log_and_of_json(papers, tmp_path):
     sets = [{"set": "men", "pairs": 3, "rho": 0.5}, {"set": "rw", "rho": 0.25}]
     found = papers.leaves({"seed": 1, "results": [{"sets": sets, "mean_rho": 0.375}]})
     assert found == {"seed": 1, "men": 0.5, "rw": 0.25, "mean": 0.375}
-
-
-def test_parts_of_a_text(papers, tmp_path):
     text = tmp_path / "text"
     text.write_text("".join(f"{k} {k}\n" for k in range(10)))
     shares = "1/3", "2/3", "3/3", "2/3:7"

@@ -116,12 +116,6 @@ def git(*arguments, lines=None):
     return subprocess.run(command, input=lines, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_git_ignores_no_file_of_the_project():
-    if git("rev-parse").returncode:
-        pytest.skip("needs a git checkout")
-    assert git("ls-files", "--cached", "--ignored", "--exclude-standard").stdout == ""
-
-
 # Narrow networks; test_results.py checks the command lines of all rows.
 SMALL = "--hidden 8 --threads 1"
 RECIPES = f"""
@@ -152,12 +146,12 @@ def test_recipe(shell, lines, tmp_path):
         assert runs and all(data["figures"][-1] in run for run in runs)
 
 
-def test_every_script_is_run():
+def test_scripts_are_run_blocks_marked_and_no_file_ignored():
     run_elsewhere = {"wiki-sentences.sh"}  # in test_examples.py
     assert {path.name for path in EXAMPLES.glob("*.sh")} == {*re.findall(r"[\w-]+\.sh", RECIPES)} | run_elsewhere
-
-
-def test_code_blocks_are_marked():
     for page in PAGES:
         for kind, code in FENCE.findall(page.read_text()):
             assert kind in ("sh", "console", "text", "python", "math"), f"{page.name}: a block marked {kind!r}:\n{code}"
+    if git("rev-parse").returncode:
+        pytest.skip("needs a git checkout")
+    assert git("ls-files", "--cached", "--ignored", "--exclude-standard").stdout == ""

@@ -73,9 +73,17 @@ def test_imports_go_to_lower_levels():
         if here != "tiedtools"  # the package offers the names of `api`
         and (level(name) > level(here) or here.startswith(within[0]) and not name.startswith(within))
     ] == []
+    graph = {module_name(p): set(imports(p)) - {module_name(p), "tiedtools"} for p in FILES}
+    while graph:
+        leaves = {name for name, uses in graph.items() if not uses & graph.keys()}
+        assert leaves, f"a cycle among {sorted(graph)}"
+        graph = {name: uses for name, uses in graph.items() if name not in leaves}
+    folders = {".".join(path.relative_to(PACKAGE).parent.parts) for path in PACKAGE.rglob("__init__.py")} - {""}
+    assert folders | {"__main__"} == set(FOLDERS)
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 
-def test_only_the_command_line_prints():
+def test_what_modules_may_use():
     """The library logs its messages."""
     offenders = []
     for path in FILES:
@@ -86,30 +94,20 @@ def test_only_the_command_line_prints():
             unwanted = {"click"} if module_name(path) == "tiedtools.runs.progress" else {"click", "tqdm"}
             offenders += [(module_name(path), name) for name in called & {"print", "input"} | used & unwanted]
     assert offenders == []
-
-
-def test_no_file_is_unpickled():
-    """Pickles run code: only the tokenizer's processes exchange them, with their parent."""
+    # Pickles run code: only the tokenizer's processes exchange them, with their parent.
     unsafe = {"dill", "joblib", "marshal", "pickle", "shelve", "torch"}
     names = {
         path.name: set(".".join(n for node in nodes_of(path) for n in imported(node)).split(".")) for path in FILES
     }
     assert [file for file, used in names.items() if unsafe & used] == ["tokenizer.py"]
     assert not any("allow_pickle" in path.read_text() for path in FILES)
-
-
-def test_every_folder_has_a_level():
-    folders = {".".join(path.relative_to(PACKAGE).parent.parts) for path in PACKAGE.rglob("__init__.py")} - {""}
-    assert folders | {"__main__"} == set(FOLDERS)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
-
-
-def test_no_import_cycles():
-    graph = {module_name(p): set(imports(p)) - {module_name(p), "tiedtools"} for p in FILES}
-    while graph:
-        leaves = {name for name, uses in graph.items() if not uses & graph.keys()}
-        assert leaves, f"a cycle among {sorted(graph)}"
-        graph = {name: uses for name, uses in graph.items() if name not in leaves}
+    # These imports run before `--help`; the test below checks what they import in turn.
+    allowed, offenders = sys.stdlib_module_names | {"click", "tiedtools"}, []
+    for path in (PACKAGE / "cli").glob("*.py"):
+        top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = {name.partition(".")[0] for node in top for name in imported(node)}
+        offenders += [(path.name, name) for name in names - allowed]
+    assert offenders == []
 
 
 TABLES = {"test_layers.py"}  # files with tables of test cases may be longer
@@ -125,16 +123,6 @@ def test_files_are_short():
 def test_style(command):
     result = subprocess.run([sys.executable, "-m", "ruff", *command, ROOT], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
-
-
-def test_commands_import_no_third_party_package_but_click_at_the_top():
-    """These imports run before `--help`; the test below checks what they import in turn."""
-    allowed, offenders = sys.stdlib_module_names | {"click", "tiedtools"}, []
-    for path in (PACKAGE / "cli").glob("*.py"):
-        top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
-        names = {name.partition(".")[0] for node in top for name in imported(node)}
-        offenders += [(path.name, name) for name in names - allowed]
-    assert offenders == []
 
 
 def commands(group, *words):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from common import refused
+from listening import Terminal
 
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE
@@ -95,7 +96,7 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
         np.testing.assert_array_equal(load(tmp_path / "theirs").matrix, theirs.vectors)
 
 
-def test_a_model_has_its_vectors_and_counts(tmp_path, model):
+def test_models_have_vectors_and_counts_and_are_trained_by_the_constructor(tmp_path, model):
     assert model.wv.index_to_key == model.vectors.words
     assert [model.wv.get_vecattr(word, "count") for word in WORDS] == [30, 30, 60, 60, 60, 60, 30, 30]
     model.save(tmp_path / "m.npz")
@@ -104,6 +105,12 @@ def test_a_model_has_its_vectors_and_counts(tmp_path, model):
         np.testing.assert_array_equal(loaded.counts, model.wv.counts)
         assert loaded.restrict(["pear", "plum", "king"]).counts.tolist() == [60, 30] and loaded[:2].counts[1] == 60
     assert isinstance(tt.load(f"{tmp_path}/m.npz:out"), tt.Vectors)
+    (tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    trained = tt.Word2Vec(**SMALL).fit(SENTENCES)
+    for other in model, tt.Word2Vec(SENTENCES, **SMALL), tt.Word2Vec(corpus_file=tmp_path / "text", **SMALL):
+        np.testing.assert_array_equal(other.wv.vectors, trained.vectors.matrix)
+    with pytest.raises(TypeError, match="`sentences` and `corpus_file`"):
+        tt.Word2Vec(SENTENCES, corpus_file="text")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +131,7 @@ def test_settings_have_the_names_of_gensim(typed, own):
         refused(lambda: tt.Word2Vec(**{name: [1]}), kind=tt.Contradiction)
 
 
-def test_language_models_have_the_names_of_their_cells():
+def test_names_of_cells_and_settings_without_equivalent():
     for name in "gru", "rhn":
         model = tt.LanguageModel(name, workers=1, iter=2, tying="tied+L")
         assert (model.kind, model.configured[0].cell, model.configured[0].tying) == ("lm", name, "linear")
@@ -133,18 +140,6 @@ def test_language_models_have_the_names_of_their_cells():
             tt.LanguageModel(name, cell="lstm")
         with pytest.raises(AttributeError, match="init_from"):
             _ = model.train
-
-
-def test_a_text_in_the_constructor_is_trained_on(tmp_path, model):
-    (tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
-    trained = tt.Word2Vec(**SMALL).fit(SENTENCES)
-    for other in model, tt.Word2Vec(SENTENCES, **SMALL), tt.Word2Vec(corpus_file=tmp_path / "text", **SMALL):
-        np.testing.assert_array_equal(other.wv.vectors, trained.vectors.matrix)
-    with pytest.raises(TypeError, match="`sentences` and `corpus_file`"):
-        tt.Word2Vec(SENTENCES, corpus_file="text")
-
-
-def test_settings_without_equivalent_say_what_to_do():
     for name, remedy in UNAVAILABLE.items():
         with pytest.raises(TypeError, match=re.escape(f"unknown setting `{name}`; {remedy}")):
             tt.Word2Vec(**{name: 1})
@@ -169,23 +164,7 @@ def test_methods_without_equivalent_say_what_to_type(model, vectors):
             _ = owner.nothing
 
 
-def test_vectors_are_a_container(vectors):
-    assert vectors.shape == np.asarray(vectors).shape == (8, 6) and vectors[-2:].words == WORDS[-2:]
-    assert np.asarray(vectors, np.float64).dtype == np.float64 and np.shares_memory(np.asarray(vectors), vectors.matrix)
-    assert not np.shares_memory(np.array(vectors), vectors.matrix)
-    assert [(word, row.tolist()) for word, row in vectors.items()] == [(w, vectors[w].tolist()) for w in WORDS]
-    assert vectors.restrict(3).words == vectors[:3].words == WORDS[:3] and vectors.counts is None
-    refused(lambda: vectors.get_vecattr("king", "count"), "no count is known")
-
-
-def test_what_is_shown_of_vectors_is_short(vectors):
-    assert "8 words, 6 dimensions: king, queen" in repr(vectors) and "lake" in vectors._repr_html_()
-    odd = tt.Vectors([f"<{k}>\n" * 99 for k in range(10**4)], np.zeros((10**4, 300)))
-    assert len(repr(odd)) <= 200 and "\n" not in repr(odd)
-    assert "<0>" not in odd._repr_html_() and odd._repr_html_().count("<tr>") == 10
-
-
-def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
+def test_vectors_are_containers_and_a_data_frame(tmp_path, vectors):
     """They are computed when they are indexed."""
     vectors.write(tmp_path / "m.bin", "fasttext")
     read = tt.load(tmp_path / "m.bin")
@@ -193,9 +172,16 @@ def test_vectors_of_fasttext_are_a_container(tmp_path, vectors):
     assert read.rank("king", "pear") == vectors.rank("king", "pear") and read[2:4].words == WORDS[2:4]
     np.testing.assert_allclose(np.asarray(read), vectors.matrix, rtol=1e-6)
     np.testing.assert_allclose([row for _, row in read.restrict(["pear", "king"]).items()], vectors[["pear", "king"]])
-
-
-def test_a_data_frame(vectors):
+    assert vectors.shape == np.asarray(vectors).shape == (8, 6) and vectors[-2:].words == WORDS[-2:]
+    assert np.asarray(vectors, np.float64).dtype == np.float64 and np.shares_memory(np.asarray(vectors), vectors.matrix)
+    assert not np.shares_memory(np.array(vectors), vectors.matrix)
+    assert [(word, row.tolist()) for word, row in vectors.items()] == [(w, vectors[w].tolist()) for w in WORDS]
+    assert vectors.restrict(3).words == vectors[:3].words == WORDS[:3] and vectors.counts is None
+    refused(lambda: vectors.get_vecattr("king", "count"), "no count is known")
+    assert "8 words, 6 dimensions: king, queen" in repr(vectors) and "lake" in vectors._repr_html_()
+    odd = tt.Vectors([f"<{k}>\n" * 99 for k in range(10**4)], np.zeros((10**4, 300)))
+    assert len(repr(odd)) <= 200 and "\n" not in repr(odd)
+    assert "<0>" not in odd._repr_html_() and odd._repr_html_().count("<tr>") == 10
     pytest.importorskip("pandas")
     frame = vectors.to_frame()
     assert frame.index.tolist() == WORDS
@@ -236,11 +222,6 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         with pytest.raises(kind) as error:
             call()
         assert isinstance(error.value, tt.TiedtoolsError) and "\n" not in str(error.value), kind
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):

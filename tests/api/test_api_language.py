@@ -1,7 +1,6 @@
 """Test LanguageModel and Translator."""
 
 import concurrent.futures
-import dataclasses
 import inspect
 import multiprocessing
 import pickle
@@ -13,11 +12,8 @@ from common import refused
 import tiedtools
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction
-from tiedtools.cli.networks import lstm as lstm_command
-from tiedtools.cli.rnnlm import command as rnnlm_command
 from tiedtools.evaluation.lexicon import Lexicon
 from tiedtools.evaluation.perplexity import score_lines
-from tiedtools.text.lmtext import LmText
 
 TEXT = "the cat sat on the mat\nthe dog sat on a mat\na dog and a cat ran\n" * 20
 SENTENCES = [line.split() for line in TEXT.splitlines()]
@@ -56,17 +52,28 @@ def test_the_command_line_writes_the_same_bytes(tmp_path, run, kind):
 
 
 @both
-def test_perplexity_is_that_of_ppl(tmp_path, run, models, kind):
+def test_figures_are_those_of_ppl_nbest_and_predict(tmp_path, run, models, kind):
     model, text = models[kind], tmp_path / "text"
     text.write_text("the cat sat\nthe unseen dog\n")
     model.save(tmp_path / "model")
+    printed = lambda command, *options: run(command, tmp_path / "model", text, *options).stdout_bytes.decode()
     sentences = ["the cat sat".split(), "the unseen dog".split()]
     for options, settings in ([], {}), (["--independent"], dict(independent=True)), (["--batch", 2], dict(batch=2)):
-        printed = run("ppl", tmp_path / "model", text, *options).stdout_bytes.decode()
         for source in text, sentences, iter(sentences):
-            assert f"ppl= {model.perplexity(source, **settings):g} " in printed
+            assert f"ppl= {model.perplexity(source, **settings):g} " in printed("ppl", *options)
     statistics = model.statistics(text)
     assert [statistics[name] for name in ("sentences", "words", "oovs", "as_unk")] == [2, 6, 1, 0]
+    text.write_text("the cat sat\n\na dog\n")
+    scores = model.score(["the cat sat".split(), [], ["a", "dog"]])
+    assert scores.dtype == np.float64 and printed("nbest") == "".join(f"{score:.6f}\n" for score in scores)
+    codes = Lexicon(model.model.vocab).codes(["the", "cat", "sat", "\n"])
+    np.testing.assert_allclose(scores[0], score_lines(model.model, [codes])[0].sum() / np.log(10), rtol=1e-6)
+    text.write_text("the cat\n")
+    for context in "the cat", ["the", "cat"]:
+        found = model.next_words(context, 3)
+        assert printed("predict", "--top", 3) == "".join(f"1\t{word}\t{p:.6g}\n" for word, p in found)
+    everything = model.next_words(top=1000)
+    assert sum(p for _, p in everything) == pytest.approx(1) and len(everything) == len(model.model.vocab)
 
 
 @both
@@ -92,30 +99,6 @@ def test_with_a_cache_figures_are_those_of_the_commands(tmp_path, run, models, k
         assert next(model.generate(1)) != [] and len(model.vectors) == len(models[kind].vectors)
     assert models[kind].perplexity(tmp_path / "text") == plain == model.with_cache(0).perplexity(tmp_path / "text")
     assert plain != model.perplexity(tmp_path / "text")
-
-
-@both
-def test_scores_are_those_of_nbest(tmp_path, run, models, kind):
-    models[kind].save(tmp_path / "model")
-    (tmp_path / "text").write_text("the cat sat\n\na dog\n")
-    printed = run("nbest", tmp_path / "model", tmp_path / "text").stdout_bytes.decode()
-    scores = models[kind].score(["the cat sat".split(), [], ["a", "dog"]])
-    assert scores.dtype == np.float64 and printed == "".join(f"{score:.6f}\n" for score in scores)
-    model = models[kind].model
-    codes = Lexicon(model.vocab).codes(["the", "cat", "sat", "\n"])
-    np.testing.assert_allclose(scores[0], score_lines(model, [codes])[0].sum() / np.log(10), rtol=1e-6)
-
-
-@both
-def test_next_words_are_those_of_predict(tmp_path, run, models, kind):
-    models[kind].save(tmp_path / "model")
-    (tmp_path / "text").write_text("the cat\n")
-    printed = run("predict", tmp_path / "model", tmp_path / "text", "--top", 3).stdout_bytes.decode()
-    for context in "the cat", ["the", "cat"]:
-        found = models[kind].next_words(context, 3)
-        assert printed == "".join(f"1\t{word}\t{p:.6g}\n" for word, p in found)
-    everything = models[kind].next_words(top=1000)
-    assert sum(p for _, p in everything) == pytest.approx(1) and len(everything) == len(models[kind].model.vocab)
 
 
 @both
@@ -156,9 +139,6 @@ def test_a_callback_stops_training_and_the_best_epoch_remains():
     best = min(model.history, key=lambda epoch: epoch["valid_ppl"])
     cut = round(0.9 * len(SENTENCES))
     assert model.perplexity(SENTENCES[cut:]) == pytest.approx(best["valid_ppl"], rel=0.02)
-
-
-def test_divergence_is_raised_and_keeps_the_earlier_model():
     model = tt.LanguageModel("lstm", **KINDS["lstm"]).fit(SENTENCES)
     before = model.score(SENTENCES[:3])
     model.settings |= dict(lr=1e6, clip=0.0)
@@ -167,28 +147,24 @@ def test_divergence_is_raised_and_keeps_the_earlier_model():
     np.testing.assert_array_equal(model.score(SENTENCES[:3]), before)
 
 
-@pytest.mark.parametrize("kind, command", [("lstm", lstm_command), ("rnnlm", rnnlm_command)])
-def test_defaults_are_those_that_help_shows(kind, command):
-    config, training, _ = tt.LanguageModel(kind).configured
-    values = {**dataclasses.asdict(config), **dataclasses.asdict(training), "dropout": config.__dict__.get("drop_out")}
-    shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
-    values |= {name: p.default for name, p in inspect.signature(LmText.read).parameters.items()}
-    compared = (values.keys() & shown.keys()) - {"threads", "direct"}
-    assert {name: values[name] for name in compared} == {name: shown[name] for name in compared}
-    assert len(compared) > 10
-
-
 def test_a_preset_and_its_vocabulary():
     config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500).configured
     assert (config.size, config.hidden, config.batch, training.lr) == (300, 500, 128, 20.0)
     assert reading == {"max_vocab": 50_000}
 
 
-def test_wrong_models_are_refused(tmp_path):
+def test_mistakes(tmp_path, model):
     tt.Word2Vec(size=4, epochs=1, min_count=1).fit(SENTENCES).save(tmp_path / "vectors.npz")
     assert isinstance(tt.load(tmp_path / "vectors.npz"), tt.Word2Vec)
     refused(lambda: tt.LanguageModel().perplexity(SENTENCES), "not trained; call `fit` first")
     refused(lambda: tt.LanguageModel(**KINDS["lstm"]).fit(iter(["the cat"])), "a sentence is a list of words, not str")
+    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
+    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
+    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
+    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
+    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
+    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)
 
 
 def test_public_names():
@@ -211,22 +187,15 @@ def model():
     return tiedtools.Translator(tie="decoder", **SETTINGS).fit(SOURCE, TARGET)
 
 
-def test_fit_and_vectors(model):
+def test_translators_are_saved_and_translate_with_scores(model, tmp_path):
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
     assert set(model.vectors.words) == {"</s>", "<unk>", "x", "y", "z"}
     assert set(model.word_vectors("source").words) == {"</s>", "<unk>", "a", "b", "c"}
     assert repr(model) == f"Translator(tie='decoder', {', '.join(f'{k}={v}' for k, v in SETTINGS.items())})"
-
-
-def test_validation():
-    pytest.importorskip("sacrebleu")
-    seen = []
-    model = tiedtools.Translator(tie="all", **SETTINGS)
-    model.fit(SOURCE, TARGET, SOURCE[:4], TARGET[:4], on_epoch=seen.append)
-    assert [epoch["valid_bleu"] for epoch in model.history] == [epoch["valid_bleu"] for epoch in seen]
-
-
-def test_translations_have_the_scores_of_given_ones(model):
+    model.save(tmp_path / "m.npz")
+    again = tiedtools.load(tmp_path / "m.npz", threads=1)
+    assert isinstance(again, tiedtools.Translator) and again.settings["tie"] == "decoder"
+    assert list(again.translate(SOURCE[:3])) == list(model.translate(SOURCE[:3]))
     sentences = [["a", "b"], [], ["c", "nothing"]]
     found = list(model.translations(sentences, beam=3, align=True, max_length=5))
     assert [best.text for best, *_ in found] == list(model.translate(sentences, beam=3, max_length=5))
@@ -237,20 +206,8 @@ def test_translations_have_the_scores_of_given_ones(model):
         lengths = [len(t.target) if normalize else 1 for t in best]
         np.testing.assert_allclose(scores, [t.logprob / n for t, n in zip(best, lengths)], atol=1e-4)
     assert len(list(model.translate(iter([["a"]] * 3), batch=1))) == 3
-
-
-def test_save_and_load(model, tmp_path):
-    model.save(tmp_path / "m.npz")
-    again = tiedtools.load(tmp_path / "m.npz", threads=1)
-    assert isinstance(again, tiedtools.Translator) and again.settings["tie"] == "decoder"
-    assert list(again.translate(SOURCE[:3])) == list(model.translate(SOURCE[:3]))
-
-
-def test_mistakes(model):
-    refused(lambda: tiedtools.Translator(sise=3), "unknown setting `sise`", kind=Contradiction)
-    refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
-    refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
-    refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
-    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
-    refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
-    refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)
+    pytest.importorskip("sacrebleu")
+    seen = []
+    model = tiedtools.Translator(tie="all", **SETTINGS)
+    model.fit(SOURCE, TARGET, SOURCE[:4], TARGET[:4], on_epoch=seen.append)
+    assert [epoch["valid_bleu"] for epoch in model.history] == [epoch["valid_bleu"] for epoch in seen]

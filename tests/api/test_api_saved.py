@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from common import refused
+from common import make, refused
 
 import tiedtools as tt
 from tiedtools.api.slices import read_slices, train_slices
@@ -89,11 +89,6 @@ UNSET = {
     "threads",
 }  # fmt: skip
 every_model = pytest.mark.parametrize("kind, settings", CASES, ids=str)
-
-
-def make(kind, **settings):
-    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
-    return made(**settings)
 
 
 def fitted(model, *more, **outputs):

@@ -6,10 +6,9 @@ import io
 import math
 import typing
 
-import click
 import numpy as np
 import pytest
-from common import refused
+from common import make, refused
 
 import tiedtools as tt
 from tiedtools.base.settings import LmReading, Reading
@@ -37,33 +36,28 @@ def ranges(kind):
     return {field.name: field.metadata["within"] for field in fields if field.metadata["within"]}
 
 
-def make(kind, **settings):
-    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
-    return made(**settings)
+@kinds
+def test_ranges_and_defaults_are_those_of_the_command_line(kind):
+    options = {option.name: option for option in PARTS[kind][0].params}
+    compared = [name for name in options.keys() & ranges(kind).keys() if hasattr(options[name].type, "min_open")]
+    for name in {*compared} - OTHER_UNITS[kind]:
+        assert ranges(kind)[name] == tuple(getattr(options[name].type, field) for field in ranges(kind)[name]._fields)
+    values = {field.name: field.default for part in PARTS[kind][1:] for field in dataclasses.fields(part)}
+    for config in make(kind).configured[:-1]:
+        values |= dataclasses.asdict(config)
+    shown = {name: options[name].default for name in options.keys() & values.keys()}
+    shown = {name: default for name, default in shown.items() if type(default) in (int, float, str)}
+    assert {name: values[name] for name in shown} == shown and min(len(compared), len(shown)) > 10
 
 
 @kinds
-def test_ranges_are_those_of_the_command_line(kind):
-    allowed = {p.name: p.type for p in PARTS[kind][0].params if isinstance(p.type, click.IntRange | click.FloatRange)}
-    compared = (allowed.keys() & ranges(kind).keys()) - OTHER_UNITS[kind]
-    fields = "min", "max", "min_open", "max_open"
-    for name in compared:
-        assert ranges(kind)[name] == tuple(getattr(allowed[name], field) for field in fields), name
-    assert len(compared) > 10
-
-
-@kinds
-def test_every_number_has_a_range(kind):
+def test_numbers_and_choices_out_of_range_are_refused(kind):
     for part in PARTS[kind][1:]:
         types = typing.get_type_hints(part)
         numbers = {
             f.name for f in dataclasses.fields(part) if {int, float} & {types[f.name], *typing.get_args(types[f.name])}
         }
         assert numbers <= ranges(kind).keys()
-
-
-@kinds
-def test_numbers_out_of_range_are_refused(kind):
     for name, within in ranges(kind).items():
         wrong = [within.min - 1, math.nan, math.inf, -math.inf, 10**31, 1e300]
         wrong += [within.min] * within.min_open + ([] if within.max is None else [within.max + 1])
@@ -108,26 +102,13 @@ def test_messages_of_settings():
         refused(lambda: make(kind, **settings), problem, kind=tt.Contradiction)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_settings_of_numpy_and_of_an_rnn(tmp_path):
     settings = dict(hs=np.True_, min_count=np.int16(1), size=np.array(7), lr=np.float32(0.5), errors=np.str_("replace"))
     config, reading = tt.Word2Vec(**settings).configured
     assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
     assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
-
-
-def test_the_size_of_an_rnn_is_that_of_its_hidden_layer():
     assert tt.LanguageModel("rnnlm", size=7).configured[0].hidden == 7
-
-
-@pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
-def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
-    with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
-        tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
-    assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
-
-
-def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
-    """One thread is the default, with which training is reproducible; scoring uses all cores."""
+    # One thread is the default, with which training is reproducible; scoring uses all cores.
     model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
     model.save(tmp_path / "model")
     assert tt.load(tmp_path / "model").configured[0].threads == 1
@@ -135,6 +116,13 @@ def test_a_loaded_rnn_trains_with_one_thread(tmp_path):
     for wrong in 0, -1, 1.5, "2":
         with pytest.raises(tt.Contradiction, match="`threads=.*` (must be from 1 to 1,024|is not int or None)"):
             tt.load(tmp_path / "model", wrong)
+
+
+@pytest.mark.parametrize("settings", [dict(valid_share=0), dict(schedule="plateau")], ids=str)
+def test_an_rnn_without_validation_needs_a_number_of_epochs(settings):
+    with pytest.raises(tt.Contradiction, match="the number of epochs must be set: give `epochs`"):
+        tt.LanguageModel("rnnlm", hidden=3, **settings).fit(SENTENCES)
+    assert len(tt.LanguageModel("rnnlm", hidden=3, epochs=2, **settings).fit(SENTENCES).history) == 2
 
 
 LINES = [["the", "cat", "sat", "on", "the", "mat"], ["a", "dog", "ran"]] * 20
@@ -167,9 +155,6 @@ def test_wrong_arguments_of_fit():
         on_epoch=[3], on_timer=[3], progress=["bar"], timer_seconds=[math.nan, "1"],
     )  # fmt: skip
     refused(lambda: tt.Word2Vec(**SMALL).fit(LINES, outptu="x"), "unknown setting `outptu`;", kind=tt.Contradiction)
-
-
-def test_a_closed_file():
     file = io.StringIO("the cat\n")
     file.close()
     refused(lambda: tt.Word2Vec(**SMALL).fit(file), "file: is closed; give an open file")
@@ -185,31 +170,39 @@ def test_a_callback_stops_training_with_false(no):
     assert len(model.history) == 9
 
 
-def test_a_callback_is_not_called_after_it_has_stopped_training():
+def test_callbacks_neither_change_the_history_nor_are_called_after_the_end():
     """More epochs of a tiny text may be done by then."""
     called = []
     tt.Word2Vec(**SMALL | dict(epochs=50)).fit(LINES, on_epoch=lambda figures: called.append(figures) or False)
     assert len(called) == 1
-
-
-def test_a_callback_cannot_change_the_history():
     model = tt.Word2Vec(**SMALL).fit(LINES, on_epoch=dict.clear)
     assert [epoch["epoch"] for epoch in model.history] == [1, 2]
 
 
-def test_wrong_queries(vectors):
+def test_queries_and_evaluations(vectors, tmp_path):
     for query in 3, None, b"king", [("king", 1.0)], np.ones(2), [np.ones((1, 3))]:
         refused(lambda: vectors.most_similar(query), "expected a word or a vector of 3 numbers, found ")
     assert_refused(functools.partial(vectors.most_similar, "king"), topn=[-1, 2.5], restrict=[0])
     assert_refused(functools.partial(vectors.analogy, "king", "man", "queen"), topn=[None], method=["sub"])
     assert_refused(functools.partial(vectors.write, "x"), format=["word2vec"])
     refused(lambda: tt.Vectors.from_gensim({"king": [1]}), "expected gensim KeyedVectors, ", " found dict")
-
-
-def test_queries_at_the_limits(vectors):
     assert vectors.most_similar("king", topn=0) == [] and len(vectors.most_similar("king", topn=10**12)) == 3
     assert {cosine for _, cosine in vectors.most_similar(np.zeros(3, int))} == {0.0}
     assert list(vectors) == vectors.words
+    (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
+    similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
+    assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
+    analogies = functools.partial(tt.evaluate_analogies, vectors, path)
+    assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
+    for wrong, problem in (
+        (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
+        (lambda: similarity(against=3), "found int"),
+        (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
+    ):
+        refused(lambda: wrong(), problem)
+    (tmp_path / "set").write_text("king queen 9\nking man 7\nman woman 1\n")
+    for sets in tmp_path / "set", str(tmp_path / "set"), [tmp_path / "set"]:
+        assert tt.evaluate_similarity(vectors, sets, bootstrap=0)["sets"][0]["covered"] == 3
 
 
 def test_wrong_arguments_of_language_models(lm):
@@ -225,23 +218,3 @@ def test_wrong_arguments_of_language_models(lm):
     )  # fmt: skip
     assert_refused(lm.word_vectors, which=["input"])
     refused(lambda: lm.perplexity([]), "is empty; give a text")
-
-
-def test_wrong_arguments_of_evaluations(tmp_path, vectors):
-    (path := tmp_path / "set").write_text("king queen 9\nman woman 7\n")
-    similarity = functools.partial(tt.evaluate_similarity, vectors, [path])
-    assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
-    analogies = functools.partial(tt.evaluate_analogies, vectors, path)
-    assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
-    for wrong, problem in (
-        (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
-        (lambda: similarity(against=3), "found int"),
-        (lambda: tt.evaluate_similarity("none.txt"), "none.txt: cannot be read"),  # downloads nothing
-    ):
-        refused(lambda: wrong(), problem)
-
-
-def test_a_single_similarity_set_needs_no_list(tmp_path, vectors):
-    (tmp_path / "set").write_text("king queen 9\nking man 7\nman woman 1\n")
-    for sets in tmp_path / "set", str(tmp_path / "set"), [tmp_path / "set"]:
-        assert tt.evaluate_similarity(vectors, sets, bootstrap=0)["sets"][0]["covered"] == 3

@@ -3,7 +3,6 @@
 import concurrent.futures
 import copy
 import dataclasses
-import inspect
 import json
 import multiprocessing
 import pickle
@@ -17,8 +16,6 @@ from w2vcase import TYINGS
 
 import tiedtools as tt
 from tiedtools.base import interrupts
-from tiedtools.cli.w2v import command
-from tiedtools.models.word2vec.config import Config
 
 WORDS = [f"w{k}" for k in range(60)]
 SENTENCES = [[WORDS[k] for k in np.random.default_rng(seed).zipf(1.3, 12) % 60] for seed in range(400)]
@@ -90,17 +87,14 @@ def test_training_in_other_processes(model, method):
     assert not np.array_equal(one, other)
 
 
-def test_callbacks(tmp_path):
+def test_callbacks_see_and_stop_training(tmp_path):
     epochs, moments = [], []
     callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
     model = tt.Word2Vec(**SMALL | dict(epochs=4)).fit(SENTENCES, **callbacks)
     assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
     assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
     assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
-
-
-def test_a_callback_stops_training():
-    """The model holds what has been trained so far, and nothing is raised."""
+    # The model holds what has been trained so far, and nothing is raised.
     model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
     model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0)
     assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4
@@ -134,27 +128,6 @@ def test_training_in_a_thread(model):
             np.testing.assert_array_equal(found, model.vectors.matrix)
 
 
-def test_defaults_are_those_that_help_shows():
-    parameters = inspect.signature(tt.Word2Vec).parameters
-    own = {
-        name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
-    }
-    config = dataclasses.asdict(tt.Word2Vec(threads=1).configured[0])
-    assert config == dataclasses.asdict(Config())
-    shown = {p.name: p.default for p in command.params if isinstance(p.default, (int, float, str))}
-    compared = (own.keys() | config.keys()) & shown.keys() - {"hs"}
-    assert {name: {**config, **own}[name] for name in compared} == {name: shown[name] for name in compared}
-    assert len(compared) > 10
-
-
-def test_without_a_model(tmp_path):
-    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
-        _ = tt.Word2Vec().vectors
-    (tmp_path / "text").write_text("a b\n")
-    refused(lambda: tt.load(tmp_path / "text"), "neither a word2vec header")
-    refused(lambda: tt.Word2Vec().fit(tmp_path / "none"), "No such file")
-
-
 def test_checkpoints_from_python(tmp_path):
     """A run that a callback stops continues, as on the command line, to the same bytes."""
     files = dict(checkpoint=tmp_path / "c", resume=True)
@@ -173,22 +146,12 @@ def vectors():
     return tt.Vectors(ROYALS, np.random.default_rng(3).standard_normal((5, 4)))
 
 
-def cosine(a, b):
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-
-
-def test_most_similar_by_definition(vectors):
-    unit = {word: vectors[word] / np.linalg.norm(vectors[word]) for word in ROYALS}
-    total = unit["king"] - unit["man"] + unit["woman"]
-    expected = sorted(((cosine(total, unit[word]), word) for word in ("queen", "apple")), reverse=True)
-    for positive in ["king", "woman"], [unit["king"], "woman"], (word for word in ("king", "woman")):
-        found = dict(vectors.most_similar(positive, "man"))
-        assert found["queen"] == pytest.approx(next(c for c, w in expected if w == "queen"), abs=1e-6)
-        assert "man" not in found and "woman" not in found
-    assert [word for word, _ in vectors.most_similar(["king", "woman"], ["man"])] == [word for _, word in expected]
-
-
-def test_a_vector_has_neighbors(vectors):
+def test_most_similar(vectors):
+    expected = vectors.most_similar(["king", "woman"], "man")
+    unit = vectors["king"] / np.linalg.norm(vectors["king"])
+    for positive in [unit, "woman"], (word for word in ("king", "woman")):
+        found = [(word, cosine) for word, cosine in vectors.most_similar(positive, "man") if word != "king"]
+        assert found == [(word, pytest.approx(cosine, abs=1e-6)) for word, cosine in expected]
     assert vectors.most_similar(vectors["king"], topn=1)[0] == ("king", pytest.approx(1))
     farthest = max(-vectors.similarity("king", word) for word in ROYALS[1:])
     assert vectors.most_similar(negative="king", topn=1)[0][1] == pytest.approx(farthest, abs=1e-6)
@@ -230,7 +193,7 @@ def write_sets(folder):
     (folder / "questions").write_text(": gender\nman king woman queen\nman woman king queen\nman king woman boy\n")
 
 
-def test_similarity_sets(tmp_path, run, vectors):
+def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
     write_sets(tmp_path)
     other = tt.Vectors(ROYALS, np.random.default_rng(5).standard_normal((5, 4)))
     for name, some in ("a", vectors), ("b", other):
@@ -243,9 +206,6 @@ def test_similarity_sets(tmp_path, run, vectors):
     assert found["differences"] == expected
     alone = tt.evaluate_similarity(vectors, [pairs], bootstrap=0)
     assert "differences" not in alone and alone["sets"][0]["covered"] == 4 and alone["mean_low"] is None
-
-
-def test_analogy_sets(tmp_path, run, vectors):
     write_sets(tmp_path)
     vectors.write(tmp_path / "v")
     questions = str(tmp_path / "questions")
@@ -263,3 +223,8 @@ def test_models_are_evaluated_by_their_vectors(tmp_path):
     evaluated = lambda source: tt.evaluate_similarity(source, [str(tmp_path / "pairs")])
     by_model, by_file, by_vectors = map(evaluated, (model, tmp_path / "m.npz", model.vectors))
     assert by_model == by_file == by_vectors
+    with pytest.raises(tt.TiedtoolsError, match="not trained; call `fit` first"):
+        _ = tt.Word2Vec().vectors
+    (tmp_path / "text").write_text("a b\n")
+    refused(lambda: tt.load(tmp_path / "text"), "neither a word2vec header")
+    refused(lambda: tt.Word2Vec().fit(tmp_path / "none"), "No such file")

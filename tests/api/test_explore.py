@@ -49,7 +49,7 @@ def contents(page):
     return data, [{name: decode(array) for name, array in frame.items()} for frame in data["frames"]]
 
 
-def test_neighbors_and_counts_are_those_of_the_vectors(pages):
+def test_data_of_pages(pages):
     data, (frame,) = contents((pages / "vectors.html").read_text())
     assert data["words"] == WORDS and frame["counts"] == COUNTS.tolist()
     for word in "w3", ODD[0]:
@@ -57,9 +57,6 @@ def test_neighbors_and_counts_are_those_of_the_vectors(pages):
         neighbors, cosines = zip(*VECTORS.most_similar(word))
         assert [WORDS[int(row)] for row in near] == [*neighbors]
         np.testing.assert_allclose(scores, cosines, atol=1e-6)
-
-
-def test_several_runs_have_intervals_and_the_map_of_their_mean_cosines(pages):
     data, (frame,) = contents((pages / "runs.html").read_text())
     expected = RUNS.most_similar("w5")
     assert [WORDS[int(row)] for row in frame["ids"].reshape(-1, 10)[5]] == [answer["neighbor"] for answer in expected]
@@ -69,9 +66,6 @@ def test_several_runs_have_intervals_and_the_map_of_their_mean_cosines(pages):
     side = np.concatenate(units[:5], 1) / np.sqrt(5)
     spread = np.linalg.svd(side - side.mean(0), compute_uv=False)[:2]
     np.testing.assert_allclose([np.linalg.norm(frame[name]) for name in "xy"], spread, rtol=1e-4)
-
-
-def test_slices_share_a_map_on_which_a_missing_word_has_no_place(pages):
     data, frames = contents((pages / "slices.html").read_text())
     row, other = (data["words"].index(word) for word in ("w7", "w5"))
     assert data["names"] == [*SLICES] and [frame["counts"][row] for frame in frames] == [COUNTS[7], 0, COUNTS[7]]
@@ -188,7 +182,7 @@ def test_search_finds_and_a_click_shows(window, pages):
     window.finish()
 
 
-def test_uncertain_neighbors_are_faded(window, pages):
+def test_uncertain_neighbors_and_the_path_of_a_word(window, pages):
     window.open(pages / "runs.html")
     window.type("w5\n")
     window.wait("map.data[2].x.length === 11")
@@ -199,9 +193,6 @@ def test_uncertain_neighbors_are_faded(window, pages):
     np.testing.assert_allclose(opacity, [1, *(0.25 + 0.75 * share for share in shares)], atol=1e-3)
     assert window.js("/\\.\\d\\d to \\.\\d\\d\\d+%/.test($('panel').textContent)")
     window.finish()
-
-
-def test_the_path_of_a_word(window, pages):
     window.open(pages / "slices.html")
     window.type("w7\n")
     window.wait("map.data[1].x.length === 2")  # one of the three lacks it

@@ -100,14 +100,6 @@ def test_memory_of_a_translator_is_the_size_of_its_arrays(precision, dropout):
     assert type(m).memory((m.source_vocab, m.target_vocab), m.config) == kept + 3 * values
 
 
-def test_tied_word2vec_takes_half_the_memory(monkeypatch):
-    vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
-    untied, tied, signs, linear = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
-    matrix = 50_000 * 112 * 4
-    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
-    assert matrix < signs < linear
-
-
 WIDE = dict(size=1600, threads=3)
 
 
@@ -128,11 +120,16 @@ def test_word2vec_memory_includes_scratch_arrays(options):
     assert scratch < Word2Vec.memory(vocab, config) < 2 * scratch
 
 
-def test_word2vec_memory_includes_the_huffman_tree():
+def test_memory_of_word2vec(monkeypatch):
     vocab = Vocab(["</s>"] * 50_000, 10**7 // np.arange(1, 50_001))
     tree = sum(array.nbytes for array in huffman_tree(vocab.counts))
     with_tree, without = (Word2Vec.memory(vocab, Config(hs=hs, negative=1, exact=True)) for hs in (True, False))
     assert tree < with_tree - without - 50_000 * 112 * 4 < 1.5 * tree
+    vocab = Vocab(["</s>"] * 50_000, np.arange(50_000, 0, -1))
+    untied, tied, signs, linear = (Word2Vec.memory(vocab, Config(**options)) for options in TYINGS.values())
+    matrix = 50_000 * 112 * 4
+    assert matrix < tied < linear < 1.2 * matrix and 2 * matrix < untied < 2.1 * matrix
+    assert matrix < signs < linear
 
 
 def test_warm_up_does_not_allocate_the_scratch_arrays_of_a_run():
@@ -209,12 +206,9 @@ def test_available_on_other_systems(system):
     assert memory.available() > 10**8 and memory.peak() > 10**7
 
 
-def test_expected(system):
+def test_expected_memory_is_checked(system, messages):
     assert memory.expected(10**9) == 60 * 1024 + 10**9 + memory.REST
     assert memory.expected(-memory.REST) == 90 * 1024  # the peak so far was higher
-
-
-def test_check(system, messages):
     assert memory.check(700 * 1024, "buy some") == memory.expected(700 * 1024)
     refused(lambda: memory.check(2 * 10**6, "buy some"), "memory: the run needs 2 MB more, 1 MB available: buy some;")
     memory.check(2 * 10**6, "buy some", force=True)

@@ -27,7 +27,7 @@ def task(tmp_path):
     return task
 
 
-def test_tables(bench, quick):
+def test_tables_and_json(bench, quick):
     result = bench("lstm", *SMALL, "-variants", "6/6-tied, 9/6-linear", "-threads", "1,2")
     assert result.exit_code == 0 and "run 2 of 2: tiedtools 9/6-linear, 2 threads" in result.stderr
     head, table, about_parts, parts, foot = result.stdout.rstrip().split("\n\n")
@@ -39,9 +39,6 @@ def test_tables(bench, quick):
     assert "2 threads" in about_parts
     assert [line[22:37].strip() for line in parts.splitlines()[1:]] == [p for p in PARTS if p != "L"] + PARTS
     assert foot.startswith("1 thread: ") and "\n2 threads: " in foot and "with " in foot
-
-
-def test_json(bench, quick):
     result = bench("lstm", *SMALL, "-variants", "9/6-linear", "-threads", "2,", "--json")
     answer = json.loads(result.stdout)
     (row,) = answer["rows"]
@@ -126,15 +123,6 @@ def test_torch_composes_the_same_word_vectors(task, kind):
     assert ours.step() == pytest.approx(np.log(60), rel=0.2) == theirs.step()
 
 
-def test_flops_of_subwords_by_hand(task):
-    syllables, chars = (dataclasses.replace(task, **lm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
-    rows = Synthetic("syllables", 60).rows
-    pairs = {(unit, k) for row in rows.tolist() for k, unit in enumerate(row) if unit}
-    assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
-    assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
-    assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
-
-
 def test_parts_cover_the_requested_windows(task, monkeypatch):
     ticks = iter(range(10**6))
     training = workers.LmTraining(dataclasses.asdict(task))
@@ -155,6 +143,12 @@ def test_flops_by_hand(task):
     assert task.flops() == forward | {"L": 6 * 54, "softmax": 6 * 360}
     untied = dataclasses.replace(task, tying="untied", layers=1)
     assert untied.flops() == {"LSTM forward": 1080, "LSTM backward": 2160, "L": 0, "softmax": 6 * 540}
+    syllables, chars = (dataclasses.replace(task, **lm.shape(kind), tying="untied") for kind in list(KINDS)[1:])
+    rows = Synthetic("syllables", 60).rows
+    pairs = {(unit, k) for row in rows.tolist() for k, unit in enumerate(row) if unit}
+    assert syllables.flops()["subwords"] == pytest.approx(6 * len(pairs) * 50 * 200 / 12)
+    assert syllables.flops()["softmax"] == 6 * 60 * 200 and chars.flops()["L"] == 6 * 200 * 525
+    assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
 
 
 def test_shape():
@@ -174,7 +168,7 @@ def test_errors(bench, args, status, message):
     assert result.stdout == ""
 
 
-def test_program():
+def test_programs_and_workers_answer_and_report_errors():
     """`python examples/benchmarks` needs no installation and runs in any folder, like its workers."""
     command = [sys.executable, processes.FOLDER, "predict", "--words", "1e9", "exchange_words=1e6"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -183,12 +177,6 @@ def test_program():
     with contextlib.ExitStack() as stack:
         rate, _ = processes.Worker("NumPy", processes.worker("sgemm:Products"), stack)([16, 1])
         assert rate > 0
-
-
-PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "examples")))}
-
-
-def test_worker_answers_exits_and_reports_errors():
     code = "import os, sys\nfrom benchmarks.processes import serve\n{}"
     with contextlib.ExitStack() as stack:
         body = "serve(lambda question: [os.environ['TEST'], 10 / question])"
@@ -200,10 +188,10 @@ def test_worker_answers_exits_and_reports_errors():
         fine = processes.Worker("it", [sys.executable, "-c", echo], stack, PATHS)
         assert fine("x") == "x" and fine.process.poll() is None
     assert process.returncode == 1 and fine.process.returncode == 0
-
-
-def test_sgemm():
     rate, name = sgemm.rate(64, 2), sgemm.library()
     assert 1e6 < rate < 1e15 and name
     if "openblas" in name and sys.platform == "linux":
         assert "kernel " in name
+
+
+PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "examples")))}

@@ -91,7 +91,7 @@ def test_a_failing_program_is_an_error(bench, quick, text, rival, told, status, 
     assert result.stderr.splitlines()[-1] == f"Error: rnnlm 4: {why}"
 
 
-def test_needs_by_hand():
+def test_needs_by_hand(text):
     # 10 + 4 inputs to 6 classes and 5 words; the previous state; 12 BPTT steps per 10 words, the last with one product.
     words = 3 * 14 * 11
     bytes_moved = 2 * 4 * (14 * 5 + 10)
@@ -100,9 +100,6 @@ def test_needs_by_hand():
     assert rnnlmlimits.needs(RnnlmConfig(**config, sentences=True), 5) == (2 * (300 + words), bytes_moved)
     # Without BPTT, each word is a block.
     assert rnnlmlimits.needs(RnnlmConfig(hidden=10, classes=6), 5) == (2 * (200 + 3 * 10 * 11), 2 * 4 * 60)
-
-
-def test_moved_rows_are_those_of_the_words_classes(text):
     read = LmText.read([text], valid_share=0)
     made = rnnlmlimits.Machine(read, 3, [6])
     bounds = word_classes(read.vocab.counts, 3)

@@ -1,4 +1,4 @@
-"""Test the benchmark `w2v`: the table, the counts for the limit, the generated text, and other programs."""
+"""Test the benchmark `w2v`: the table, the counts for the limit, generated texts, other programs, and the history."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks import processes, w2vlimits, zipf
+from benchmarks import history, processes, w2vlimits, zipf
 from common import ROOT
 from w2vcase import TYINGS
 
@@ -27,7 +27,7 @@ def made(words, **options):
     return file.getvalue()
 
 
-def test_json_with_the_full_command_name(bench, quick, text):
+def test_json_and_whole_runs(bench, quick, text):
     result = bench("w2v", text, *SMALL, "-threads", "2,", "-runs", 3, "-variants", "sg-tied", "--json")
     answer = json.loads(result.stdout)
     (row,) = answer["rows"]
@@ -37,9 +37,6 @@ def test_json_with_the_full_command_name(bench, quick, text):
     assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
     slow = [row["flops"] / answer["gflops"]["2"], row["bytes"] / answer["gbytes"]["2"]["1"]]
     assert row["limit"] == pytest.approx(1e9 / answer["kept"] / max(slow))
-
-
-def test_whole(bench, text):
     pytest.importorskip("gensim")
     result = bench("w2v", text, *SMALL, "--whole", "-threads", "1,", "-variants", "cbow", "--against", "gensim")
     assert result.exit_code == 0 and "GFLOP" not in result.stdout
@@ -109,14 +106,11 @@ def test_documented_needs(monkeypatch):
         assert told == f"{of_tiles} | {flops_exact / 1e3:.0f} | {moved_exact / 1e3:.1f}"
 
 
-def test_kept_fraction():
+def test_kept_fraction_and_mean_context(tmp_path):
     vocab = Vocab(["</s>", "a", "b"], np.array([0, 900, 100]))
     assert w2vlimits.kept_fraction(vocab, 0) == 1
     # a: sqrt(.01 / .9) + .01 / .9, b: sqrt(.01 / .1) + .01 / .1
     assert w2vlimits.kept_fraction(vocab, 0.01) == pytest.approx(0.9 * 0.116520 + 0.1 * 0.416228, rel=1e-4)
-
-
-def test_mean_context(tmp_path):
     (path := tmp_path / "text").write_text("a b c\n" * 100)
     text = encode([str(path)])
     # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
@@ -152,3 +146,15 @@ def test_stopping_a_process_stops_its_children():
             raise KeyboardInterrupt
     assert select.select([reader], [], [], 30)[0] and os.read(reader, 1) == b""  # the other end is closed
     os.close(reader)
+
+
+def test_versions_are_recorded_and_compared(bench, tmp_path, monkeypatch):
+    assert "tiedtools cbow, 2 threads" in history.read()["0.1.0"]["rates"]
+    monkeypatch.setattr(history, "FILE", tmp_path / "history.json")
+    history.FILE.write_text("[]")
+    for version, rate in ("1", 4), ("2", 99), ("2", 8):
+        row = dict(name="tiedtools 6/6", threads=1, tokens_per_s=rate)
+        (tmp_path / "result").write_text(json.dumps({"processor": "EPYC", "precision": "float32", "rows": [row]}))
+        assert bench("history", "--add", version, tmp_path / "result").exit_code == 0
+    assert bench("history", "1", "2").stdout.splitlines()[1].split()[-5:] == ["1", "thread", "4", "8", "2.00"]
+    assert bench("history", "1", "3").exit_code == 1

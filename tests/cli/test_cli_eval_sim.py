@@ -53,17 +53,7 @@ def test_table_and_json_agree(run, toy):
     assert "mean" not in cells  # of a single set
 
 
-def test_results_do_not_depend_on_order(run, toy, tmp_path):
-    one, two, words = toy
-    lines = words.read_text().splitlines()
-    swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
-    mixed = np.random.default_rng(8).permutation(lines[::2] + swapped[1::2])
-    expected = run("eval-sim", one, two, "--set", words, "--json").stdout
-    words.write_text("\n".join(mixed))
-    assert run("eval-sim", one, two, "--set", words, "--json").stdout == expected
-
-
-def test_intervals_do_not_depend_on_other_sets_and_files(run, toy, tmp_path):
+def test_results_depend_neither_on_order_nor_on_other_sets_and_files(run, toy, tmp_path):
     one, two, words = toy
     other = write_set(tmp_path / "other", [("w1", "w2", 1), ("w3", "w4", 2), ("w5", "w6", 3)])
     alone = json.loads(run("eval-sim", two, "--set", words, "--json").stdout)
@@ -71,6 +61,13 @@ def test_intervals_do_not_depend_on_other_sets_and_files(run, toy, tmp_path):
     assert among["results"][1]["sets"][1] == alone["results"][0]["sets"][0]
     rhos = [line["rho"] for line in among["results"][1]["sets"]]
     assert among["results"][1]["mean_rho"] == pytest.approx(sum(rhos) / 2)
+    one, two, words = toy
+    lines = words.read_text().splitlines()
+    swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
+    mixed = np.random.default_rng(8).permutation(lines[::2] + swapped[1::2])
+    expected = run("eval-sim", one, two, "--set", words, "--json").stdout
+    words.write_text("\n".join(mixed))
+    assert run("eval-sim", one, two, "--set", words, "--json").stdout == expected
 
 
 def test_several_files_are_compared_with_the_first(run, toy):
@@ -124,7 +121,7 @@ def test_the_mean_over_sets_is_resampled_and_tested_as_a_whole(run, toy, tmp_pat
     assert table[-1].split() == ["mean", "-", *(f"{mean[key]:.4f}" for key in figures), str(two)]
 
 
-def test_options_take_effect(run, toy, tmp_path):
+def test_all_policies_are_options_and_take_effect(run, toy, tmp_path):
     one, _, words = toy
 
     def line(*options):
@@ -143,6 +140,10 @@ def test_options_take_effect(run, toy, tmp_path):
     assert (line("--case", "as-is")["covered"], line("--case", "as-is")["rho"]) == (0, None)
     assert line("-format", "text") == default
     assert run("eval-sim", one, "--set", words, "--format", "npy").exit_code == 1
+    from tiedtools.cli.evaluate import eval_sim
+
+    choices = {p.name: tuple(p.type.choices) for p in eval_sim.params if hasattr(p.type, "choices")}
+    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)
 
 
 UNDEFINED = [  # scores of three pairs, the last with an unknown word, of which the first two have cosines 0 and .6
@@ -174,7 +175,7 @@ def test_the_reason_for_an_undefined_difference_is_on_stderr(run, tmp_path):
     assert result.stderr == f"{two} and {one}: {reason}\n"
 
 
-def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
+def test_named_sets_and_odd_file_names(run, toy, tmp_path, monkeypatch):
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "EN-VERB-143.txt").write_text(toy[2].read_text())
@@ -183,32 +184,6 @@ def test_named_sets_are_found(run, toy, tmp_path, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_DATA", str(folder))
     both = run("eval-sim", toy[0], "--set", "verb143", "--set", toy[2], "--set", "verb143")
     assert list(numbers(both)) == ["verb143", str(toy[2]), "mean"]
-
-
-def test_errors_are_one_line(run, toy, tmp_path):
-    one, _, words = toy
-    (bad := tmp_path / "bad").write_text("a b 1\nc d\n")
-    for args, message, status in (
-        ([one], f"no similarity set found, and {tmp_path}/mirror/EN-SIMLEX-999.txt: cannot be downloaded: ", 1),
-        ([one, "--set", "men"], "data set 'men' not found: `tiedtools data get men`", 1),
-        ([one, "--set", "nowhere"], "nowhere: no such file or data set; `tiedtools data list`", 1),
-        ([one, "--set", bad], f"{bad}:2: expected `word word score`", 1),
-        ([tmp_path / "none.txt", "--set", words], "none.txt", 1),
-        ([one, tmp_path / "none.txt"], "none.txt: cannot be read: No such file", 1),  # before sets are downloaded
-        ([f"{one}:out"], f"{one}: is not a model file", 1),
-        (["-", "-", "--set", words], "standard input can be read only once", 2),
-        ([one, "--data", "nowhere"], "nowhere", 2),
-        ([one, "--oov", "ignore"], "ignore", 2),
-        ([one, "--case", "upper"], "upper", 2),
-        ([one, "--bootstrap", -1], "-1", 2),
-        ([one, "--bootstrap", 10**30], "10000000", 2),
-        ([one, "--seed", -1], "-1", 2),
-        ([], "VECTORS", 2),
-    ):
-        run.fails(status, message, "eval-sim", *args)
-
-
-def test_names_need_not_be_utf8(toy, tmp_path):
     one, _, named = toy
     vectors, pairs = (os.fsencode(path) + b"\xff" for path in (one, named))
     os.rename(one, vectors)
@@ -216,10 +191,3 @@ def test_names_need_not_be_utf8(toy, tmp_path):
     command = [sys.executable, "-m", "tiedtools", "eval-sim", vectors, "--set", pairs]
     table = subprocess.check_output(command, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert re.search(b"^%b  .*  %b$" % (re.escape(pairs), re.escape(vectors)), table, re.M)
-
-
-def test_the_command_offers_all_policies():
-    from tiedtools.cli.evaluate import eval_sim
-
-    choices = {p.name: tuple(p.type.choices) for p in eval_sim.params if hasattr(p.type, "choices")}
-    assert (choices["oov"], choices["case"]) == (similarity.OOV, similarity.CASES)

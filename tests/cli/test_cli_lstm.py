@@ -1,4 +1,4 @@
-"""Test the command `lstm` with a toy model, and briefly with the real one."""
+"""Test the commands `lstm` with a toy model, and `lm` with small ones of all cells."""
 
 import gzip
 import json
@@ -13,6 +13,7 @@ import toylm
 from common import HELPERS, context_of, refused
 
 import tiedtools
+from tiedtools.cli import cli
 from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.presets import PRESETS
@@ -48,15 +49,11 @@ def lstm(run, made):
     return lambda *args, **options: run("lstm", *QUICK, *args, **options)
 
 
-def read(path):
-    return Vectors.read(str(path))
-
-
 def log_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_text_alone_gives_vectors_on_stdout(lstm, corpus):
+def test_vectors_of_one_or_several_texts(lstm, corpus, tmp_path):
     result = lstm(input=LINES.encode())
     assert result.exit_code == 0, result.stderr
     lines = result.stdout_bytes.split(b"\n")
@@ -65,14 +62,11 @@ def test_a_text_alone_gives_vectors_on_stdout(lstm, corpus):
     assert "validation: the last 126 of the text's 1,260 tokens" in told and "vocabulary of 10 words" in told
     assert "model: LSTM, untied, 2 x 200, embeddings of 200, " in told and told.count("valid ppl") == 3
     assert lstm(corpus).stdout_bytes == result.stdout_bytes
-
-
-def test_training_validation_and_test_texts(lstm, corpus, tmp_path):
     valid, test, log, out = tmp_path / "valid.gz", tmp_path / "test", tmp_path / "log", tmp_path / "out"
     valid.write_bytes(gzip.compress(b"the cat sat on the log\n"))
     test.write_text("the owl sat on the mat\n" * 3)
     result = lstm("-train", corpus, "-valid", valid, "-test", test, "--log-json", log, "-output", out, "--binary", 1)
-    assert result.exit_code == 0 and result.stdout_bytes == b"" and len(read(out)) == 10
+    assert result.exit_code == 0 and result.stdout_bytes == b"" and len(Vectors.read(out)) == 10
     *epochs, last = log_of(log)
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
     assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
@@ -112,31 +106,6 @@ def test_the_default_precision_is_fast_and_kept_when_resuming(tmp_path, native, 
     assert train(1, "wide", dtype="float64").model.config.precision == "float32"
 
 
-DEFAULT_RATES = {"drop_emb": 0.3, "drop_layer": 0.3, "drop_out": 0.3}
-
-
-@pytest.mark.parametrize("options, rates", [
-    ([], DEFAULT_RATES), (["--dropout", 0], {}),
-    (["--dropout", 0.5, "--drop-emb", 0.1], dict(drop_emb=0.1, drop_layer=0.5, drop_out=0.5)),
-    (
-        ["--dropout-kind", "variational", "--dropout", 0.2],
-        dict(dropout_kind="variational", drop_layer=0.2, drop_state=0.2, drop_out=0.2),
-    ),
-    (
-        ["--dropout-kind", "variational", "--drop-state", 0],
-        dict(dropout_kind="variational", drop_layer=0.3, drop_out=0.3),
-    ),
-    (
-        ["--dropout-kind", "gal", "--drop-word", 0.1],
-        dict(dropout_kind="gal", drop_word=0.1, drop_state=0.3, **DEFAULT_RATES),
-    ),
-], ids=str)  # fmt: skip
-def test_dropout(lstm, corpus, made, options, rates):
-    result = lstm("--threads", 1, *options, corpus)
-    assert result.exit_code == 0, result.stderr
-    assert made[0].config == LstmConfig(**rates, batch=4, steps=5)
-
-
 def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
     few = ["--batch", 3, "--epochs", 1, "--hidden", 300, "--drop-out", 0.1]
     result = run("lstm", "--preset", "gulordava-600-400", "--tie-linear", *few, corpus)
@@ -149,69 +118,19 @@ def test_a_preset_is_reported_and_options_override_it(run, corpus, made):
     assert told.endswith("; changed: --hidden 300 --drop-out 0.1 --epochs 1 --batch 3")
 
 
-@pytest.mark.parametrize("options, rates", [
-    ([], dict(drop_layer=0.3, drop_state=0.3, drop_out=0.3)),
-    (["--dropout", 0.4], dict(drop_layer=0.4, drop_state=0.4, drop_out=0.4)),
-    (["--dropout-kind", "standard"], dict(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)),
-], ids=str)  # fmt: skip
-def test_dropout_with_a_preset(run, corpus, made, options, rates):
-    result = run("lstm", "--preset", "inan-small", "--epochs", 1, *options, corpus)
-    assert result.exit_code == 0, result.stderr
-    expected = {name.removeprefix("drop_"): rate for name, rate in rates.items()}
-    assert {site: rate for site, rate in made[0].config.rates.items() if rate} == expected
-    assert made[0].config.loss_scale == "sum"
-
-
 @pytest.mark.parametrize("args", [["--list-presets"], ["--preset", "help"]])
-def test_presets_are_listed(run, args):
-    result = run("lstm", *args)
-    assert result.exit_code == 0 and result.stderr == ""
-    names = [name for name, (_, values) in PRESETS.items() if "cell" not in values]
-    assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == names
-    assert "--hidden 600 --size 400" in result.stdout
-
-
-def test_listed_preset_options_are_valid(run):
-    lines = run("lstm", "--list-presets").stdout.splitlines()
-    for name, options in zip(lines[::3], lines[2::3]):
-        given = context_of("lstm", *options.split()).params
+@pytest.mark.parametrize("command", ["lstm", "lm"])
+def test_presets_are_listed_with_valid_options(run, command, args):
+    result = run(command, *args)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0 and result.stderr == "" and "--hidden 600 --size 400" in result.stdout
+    assert lines[::3] == [name for name, (_, values) in PRESETS.items() if command == "lm" or "cell" not in values]
+    for name, options in zip(lines[::3], lines[2::3], strict=True):
+        given = context_of(command, *options.split()).params
         values = dict(PRESETS[name][1])
         assert given["tie"] == (values.pop("tying", "untied") == "tied")
         for option, value in values.items():
             assert given[option] == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value)
-
-
-BAD = {
-    "two kinds of tying": (["--tie", "--tie-linear"], 2, "choose one"),
-    "unequal widths": (["--tie", "--hidden", 400], 2, "make --size and --hidden equal, or use --tie-linear"),
-    "tied twice": (["--tie-linear", "--write", "concat"], 2, "would write each vector twice"),
-    "two validations": (["-valid", "x", "--valid-share", 0.2], 2, "choose one"),
-    "preset": (["--preset", "zaremba"], 2, "zaremba-small, zaremba-medium"),
-    "sum of unequal widths": (["--hidden", 9, "--write", "sum"], 2, "200 and 9 dimensions"),
-    "rate": (["--dropout", 1], 2, "dropout"),
-    "too large": (["--init", "1e39"], 2, "1e-30 to 1e30"),
-    "too small": (["--augment", 1, "--tau", "1e-39"], 2, "1e-30 to 1e30"),
-    "no folder": (["--checkpoint", "/nonexistent/c"], 1, "/nonexistent/c: cannot be written"),
-    "no valid": (["-valid", "/nonexistent/v"], 1, "/nonexistent/v: cannot be read"),
-    "too short": (["--batch", 1000], 1, "lower --batch"),
-    "no vocabulary": (["-min-count", 10**6], 1, "no word of the vocabulary"),
-}
-
-
-@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_errors_are_one_line(run, made, corpus, args, status, message):
-    run.fails(status, message, "lstm", "-debug", 0, corpus, *args)
-
-
-@pytest.mark.parametrize("args, why", [
-    (["--tau", 5], "--tau has no effect without --augment"),
-    (["--mask-sharing", "batch"], "--mask-sharing has no effect with --dropout-kind standard"),
-    (["--decay-after", 2], "--decay-after has no effect with --schedule plateau"),
-    (["--min-gain", 1, "--schedule", "decay"], "--min-gain has no effect with --schedule decay"),
-    (["--restart", "last"], "--restart has no effect with one session"),
-])  # fmt: skip
-def test_options_without_effect_are_reported(lstm, corpus, args, why):
-    assert why in lstm(*args, corpus).stderr and "no effect" not in lstm(corpus).stderr
 
 
 def test_checkpoint_and_resume(lstm, corpus, tmp_path, made):
@@ -257,7 +176,7 @@ def test_an_interrupted_and_resumed_run_gives_the_same_bytes(lstm, corpus, tmp_p
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number and f"interrupted after 2 of {many} epochs" in errors
     assert "Traceback" not in errors
-    assert len(read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
+    assert len(Vectors.read(out)) == 10 and sorted(os.listdir(tmp_path)) == ["c", "corpus.txt", "out", "out.run.json"]
     result = lstm(*args)
     assert "resumed: epoch " in result.stderr and f"epoch {many}:" in result.stderr and "epoch 2:" not in result.stderr
     assert out.read_bytes() == expected
@@ -273,13 +192,18 @@ def test_divergence_writes_the_best_model_so_far(lstm, corpus, tmp_path, monkeyp
     at = 70
     result = lstm("-output", out, corpus)
     assert result.exit_code == 1 and "diverged in epoch 2" in result.stderr.splitlines()[-1]
-    assert not out.exists() and len(read(f"{out}.diverged")) == 10 and "test ppl" not in result.stderr
+    assert not out.exists() and len(Vectors.read(f"{out}.diverged")) == 10 and "test ppl" not in result.stderr
     result = lstm("-output", out, "--save-model", "/dev/full", corpus)
     *_, diverged = result.stderr.splitlines()
     assert result.exit_code == 1 and "loss is nan" in diverged and "/dev/full" not in diverged
 
 
-def test_training_without_validation(lstm, corpus, tmp_path):
+def test_vocabulary_options_and_training_without_validation(lstm, corpus, tmp_path):
+    saved = tmp_path / "vocab"
+    assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
+    assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
+    assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
+    assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
     log = tmp_path / "log"
     result = lstm("--valid-share", 0, "--log-json", log, corpus)
     assert result.exit_code == 0 and "valid" not in result.stderr
@@ -287,9 +211,80 @@ def test_training_without_validation(lstm, corpus, tmp_path):
     assert [epoch["valid_ppl"] for epoch in epochs] == [None] * 3 and last["test_ppl"] is None
 
 
-def test_vocabulary_options(lstm, corpus, tmp_path):
-    saved = tmp_path / "vocab"
-    assert lstm("-min-count", 55, "-save-vocab", saved, corpus).exit_code == 0
-    assert saved.read_text().startswith("</s> 162\n<unk> 324\nthe 324\n")
-    assert lstm("--max-vocab", 4, corpus).stdout_bytes.startswith(b"4 4\n")
-    assert lstm("-read-vocab", saved, corpus).stdout_bytes.startswith(b"5 5\n")
+TEXT = "the cat sat on the mat .\nthe dog sat on the log .\na cat and a dog met .\n" * 40
+SMALL = ["-size", 8, "-epochs", 2, "-batch", 4, "-steps", 6, "-threads", 1, "-lr", 2, "-valid-share", 0.2]
+SMALL += ["-precision", "float32"]
+CELLS = {"lstm": [], "gru": [], "rhn": ["--depth", 2, "--transform-bias", -1]}
+
+
+@pytest.fixture
+def text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text(TEXT)
+    (tmp_path / "nbest").write_text("0 ||| the cat sat ||| 0\n0 ||| cat the on ||| 0\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_models_of_all_cells_are_read_by_all_commands(run, text, cell):
+    options = "--cell", cell, *CELLS[cell], *SMALL, "--tie", "-save-model", "m.npz", "-output", "v.txt"
+    result = run("lm", *options, "--dropout-kind", "gal", "--dropout", 0.1, "text")
+    assert result.exit_code == 0, result.stderr
+    named = f"{cell.upper()}{' of depth 2' * (cell == 'rhn')}, tied, 2 x 8"
+    assert f"model: {named}" in result.stderr and "epoch 2: " in result.stderr
+    for line in (
+        "ppl m.npz text", "ppl m.npz text --independent", "generate m.npz -words 9", "nn m.npz cat", "nn v.txt cat",
+        "convert m.npz out.txt", "convert m.npz:out out.txt", "check v.txt", "nbest m.npz nbest", "compare m.npz v.txt",
+    ):  # fmt: skip
+        result = run(*line.split())
+        assert result.exit_code == 0 and (result.stdout or line.startswith("convert")), (line, result.stderr)
+    assert f"| <s> ) \t= [{cell}] " in run("ppl", "m.npz", "-debug", 2, "text").stdout
+    assert run("predict", "m.npz", input=b"the cat\n").stdout
+    model = tiedtools.load("m.npz", threads=2)
+    assert model.model.config.cell == cell and model.perplexity("text") < 14
+    assert model.next_words("the", 3) and model.score([["the", "cat", "sat"]])[0] < 0
+    assert run("rerun", "v.txt.run.json").exit_code == 0, "the same bytes"
+
+
+def test_lstm_is_lm_with_the_cell_lstm(run, text):
+    names = "m.npz", "v.txt", "c"
+    outputs = [[f"{name}-{file}" for file in names] for name in ("lstm", "lm")]
+    for command, (model, vectors, checkpoint) in zip((["lstm"], ["lm", "--cell", "lstm"]), outputs):
+        options = *SMALL, "-save-model", model, "-output", vectors, "-checkpoint", checkpoint
+        assert run(*command, *options, "text").exit_code == 0
+    assert (text / "lstm-v.txt").read_bytes() == (text / "lm-v.txt").read_bytes()
+    ours, theirs = (np.load(f"{name}-m.npz") for name in ("lstm", "lm"))
+    assert ours.files == theirs.files and all(ours[key].tobytes() == theirs[key].tobytes() for key in ours.files)
+    assert b"depth" not in ours["header"].tobytes() and b"transform_bias" not in ours["header"].tobytes()
+    resumed = run("lm", *SMALL, "-epochs", 3, "-checkpoint", "lstm-c", "--resume", "-output", "w", "text")
+    assert resumed.exit_code == 0 and "epoch 3: " in resumed.stderr and "epoch 1: " not in resumed.stderr
+    lstm, lm = ({option.name: option.opts for option in cli.get_command(None, name).params} for name in ("lstm", "lm"))
+    assert lm == {name: lm[name] for name in lm if name in lstm or name in ("cell", "depth", "transform_bias")}
+    assert len(lm) == len(lstm) + 3 and all(lm[name] == opts for name, opts in lstm.items())
+
+
+def test_presets_of_other_cells(run, text):
+    run.fails(2, "'rhn-ptb' is not one of", "lstm", "--preset", "rhn-ptb", "text")
+    small = "--hidden", 8, "--depth", 1, "--debug", 2
+    result = run("lm", "--preset", "rhn-ptb", *SMALL, *small, "-lr", 0.1, "text")
+    assert result.exit_code == 0 and "RHN of depth 1, tied, 1 x 8" in result.stderr
+    assert "changed: --depth 1 --size 8 --hidden 8" in result.stderr
+
+
+@pytest.mark.parametrize("options, named", [
+    ([], "tied, 6,8"), (["--no-tie"], "untied, 6,8"), (["--tie-linear"], "tied+L, 6,8"),
+    (["--subwords", "chars", "--highways", 1], "chars, reuse all, L, 6,8"),
+])  # fmt: skip
+def test_tying_of_a_preset_is_overridden(run, text, options, named):
+    """Composed embeddings are tied by --reuse, so --subwords also replaces --tie of a preset."""
+    small = *SMALL, "--layer-widths", "6,8", "--epochs", 1, "--debug", 2, "-output", "v.txt"
+    result = run("lm", "--preset", "day", *small, *options, "text")
+    assert result.exit_code == 0 and f"model: LSTM, {named}" in result.stderr, result.stderr
+    assert run("rerun", "v.txt.run.json").exit_code == 0
+
+
+@pytest.mark.parametrize("cell", ["gru", "rhn"])
+def test_divergence_is_one_line(run, text, cell):
+    result = run("lm", "--cell", cell, *SMALL, "-lr", 1e20, "--clip", 0, "-debug", 0, "-output", "v.txt", "text")
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1
+    assert "training diverged in epoch 1" in result.stderr and not (text / "v.txt").exists()

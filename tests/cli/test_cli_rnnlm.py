@@ -60,7 +60,7 @@ def original(rnnlm):
 # For word vectors
 
 
-def test_a_text_alone_gives_vectors_on_stdout(rnnlm):
+def test_vectors_of_a_text_and_other_outputs(rnnlm, folder):
     result = rnnlm("--doc-dim", 3, input=TRAIN.encode())
     assert result.exit_code == 0, result.stderr
     rows = result.stdout_bytes.split(b"\n")
@@ -69,9 +69,6 @@ def test_a_text_alone_gives_vectors_on_stdout(rnnlm):
     assert "model: RNN, hidden layer of 7, document vector of 3, 10 classes, " in result.stderr
     assert re.search(r"^epoch 1: lr 0.1, train ppl .*, valid ppl ", result.stderr, re.M)
     assert rnnlm("--doc-dim", 3, "train").stdout_bytes == result.stdout_bytes
-
-
-def test_outputs(rnnlm, folder):
     args = ["-max-iter", 2, "--log-json", "log", "-output", "v", "-binary", "--write", "concat", "--save-model", "s"]
     result = rnnlm("train", "-valid", "valid", "-test", "valid", "-rnnlm", "m", *args)
     assert result.exit_code == 0 and result.stdout_bytes == b"", result.stderr
@@ -126,10 +123,15 @@ def test_training_resumes_from_the_model_file(original, folder, args):
     assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")
 
 
-def test_alpha_overrides_that_of_the_file(original):
+def test_settings_of_the_file_and_of_the_command(original):
     original("-max-iter", 1)
     assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
     assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
+    original("-max-iter", 1, "-beta", 1e-5)
+    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
+    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
+    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
+    assert (restored.params["start_hid"] == np.float32(0.1)).all()
 
 
 def test_sizes_come_from_the_file(original, folder):
@@ -144,17 +146,14 @@ def test_sizes_come_from_the_file(original, folder):
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 
 
-def test_an_empty_model_file_is_ignored(original, folder):
-    (folder / "m").write_text("")
-    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
-
-
-def test_one_iteration_without_validation(rnnlm, folder):
+def test_one_iteration_without_validation(rnnlm, folder, original):
     for k in range(2):
         result = rnnlm("-train", "train", "-rnnlm", "m", "-one-iter")
         assert re.search(rf"^Iter:   {k}\tAlpha: 0.100000\t.*Words/sec: \d+\.\d   $", result.stdout, re.M)
         assert "VALID" not in result.stdout and "Words in train file: 1050" in result.stdout or k
     assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
+    (folder / "m").write_text("")
+    assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
 
 
 @pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)
@@ -233,37 +232,15 @@ def test_unknown_words_of_the_validation_text_are_not_scored(original, rnnlm, fo
 # Options
 
 
-BAD = {
-    "nbest without test": (["-nbest", "-rnnlm", "m"], 2, "--nbest needs --test"),
-    "dynamic without model": (["-dynamic", 0.1, "-test", "valid"], 2, "--dynamic needs --rnnlm FILE"),
-    "vectors and generation": (["-gen", 5, "-rnnlm", "m", "-output", "v"], 2, "without --output"),
-    "no end of training": (["--valid-share", 0], 2, "give --epochs"),
-    "model to stdout": (["-rnnlm", "-"], 2, "-rnnlm cannot be standard output"),
-    "empty model name": (["-rnnlm", "", "-one-iter"], 2, "-rnnlm cannot be standard output"),
-    "no text": (["-test", ".", "-rnnlm", "m"], 1, ".: Is a directory"),
-    "no test": (["-test", "none", "-rnnlm", "m"], 1, "none: No such file"),
-    "no folder": (["-rnnlm", "none/m"], 1, "none/m: cannot be written"),
-}
-
-
-@pytest.mark.parametrize("args, status, message", BAD.values(), ids=BAD)
-def test_errors_are_one_line(rnnlm, args, status, message):
-    result = rnnlm("-debug", 0, "train", *args)
-    assert result.exit_code == status and result.stdout_bytes == b""
-    assert result.stderr.startswith("tiedtools") and result.stderr.count("\n") == 1 and message in result.stderr
-
-
-@pytest.mark.parametrize("args, message", [(["-lm-prob", "-"], "read only once"), (["--save-model", "s"], "a TEXT;")])
-def test_bad_options_without_training(rnnlm, args, message):
-    result = rnnlm("-rnnlm", "m", "-test", "-", *args)
-    assert result.exit_code == 2 and message in result.stderr
-
-
-def test_a_model_of_another_kind_is_rejected(rnnlm, run, folder):
+def test_what_cannot_be_continued(rnnlm, run, folder):
     assert run("lstm", "train", "--emb", 3, "--epochs", 1, "--save-model", "l", "-output", "v").exit_code == 0
     for args in (["-train", "train"], ["-test", "valid"]):
         result = rnnlm("-rnnlm", "l", *args)
         assert result.exit_code == 1 and "l: is a model of kind lstm, not rnnlm" in result.stderr
+    args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
+    assert rnnlm(*args).exit_code == 0
+    result = rnnlm(*args, "--threads", 2)
+    assert result.exit_code == 1 and "c: was created with a different number of threads" in result.stderr
 
 
 @pytest.mark.parametrize("args", [["-bptt", 2], ["--doc-dim", 3, "-direct", 0.001]], ids=str)
@@ -313,13 +290,6 @@ def test_a_resumed_run_updates_the_model_file(original, folder, lost):
     assert (folder / "m").read_bytes() == expected
 
 
-def test_a_checkpoint_with_another_number_of_threads_is_rejected(rnnlm):
-    args = ["train", "-max-iter", 1, "--checkpoint", "c", "--resume"]
-    assert rnnlm(*args).exit_code == 0
-    result = rnnlm(*args, "--threads", 2)
-    assert result.exit_code == 1 and "c: was created with a different number of threads" in result.stderr
-
-
 def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch):
     def full(*args):
         raise rnnlmrun.TiedtoolsError("m: cannot be written: No space left on device")
@@ -328,11 +298,3 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run(original, monkeypatch)
     result = original("-max-iter", 3)
     assert result.stderr.count("model file not written: m: cannot be written: No space left") == 2
     assert load_rnnlm("m").progress["iter"] == 3
-
-
-def test_training_options_override_those_of_the_file(original):
-    original("-max-iter", 1, "-beta", 1e-5)
-    config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
-    restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
-    assert restored.config == dataclasses.replace(config, hidden=7, classes=3)
-    assert (restored.params["start_hid"] == np.float32(0.1)).all()

@@ -40,7 +40,7 @@ def answer(run, *args):
     return json.loads(result.stdout), text.stdout.splitlines()
 
 
-def test_neighbors_have_intervals(run, files):
+def test_neighbors_analogies_and_cosines_of_runs(run, files):
     found, lines = answer(run, "nn", files[0], "alpha", "beta", "--top", 3)
     assert found["runs"] == 5 and list(found["answers"]) == ["alpha", "beta"]
     assert [len(rows) for rows in found["answers"].values()] == [3, 3]
@@ -48,39 +48,12 @@ def test_neighbors_have_intervals(run, files):
     assert first["low"] < first["cosine"] < first["high"]
     assert lines[0].split("  ")[0] == "word" and len(lines) == 7
     assert lines[1].split()[:2] == ["alpha", first["neighbor"]]
-
-
-def test_unknown_words_are_named_and_the_others_answered(run, files):
     result = run("nn", files[0], "Alpha", "beta")
     assert result.exit_code == 1
     assert "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout
-
-
-def test_analogies_exclude_their_words(run, files):
     found, _ = answer(run, "analogy", files[0], "alpha", "beta", "gamma", "--top", 4)
     words = [row["neighbor"] for row in found["answers"]["alpha beta gamma"]]
     assert len(words) == 4 and not {"alpha", "beta", "gamma"} & set(words)
-
-
-def test_evaluations_have_intervals_over_runs(run, files, folder):
-    found, _ = answer(run, "eval-sim", *files, "--set", folder / "sim")
-    one, two = found["results"]
-    assert (one["covered"], one["runs"]) == (5, 5)
-    assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
-    found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
-    assert found["results"][0]["runs"] == 5 and len(lines) > 2
-
-
-def test_compare_has_intervals_over_pairs_of_runs(run, files):
-    found, lines = answer(run, "compare", *files, "--top", 3)
-    assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
-    same, _ = answer(run, "compare", files[0], files[0])
-    assert same["results"][0]["value"] == pytest.approx(1)
-    one, _ = answer(run, "compare", f"{files[0]}:2", files[0])
-    assert one["results"][2]["low"] < one["results"][2]["value"] < 1
-
-
-def test_cosines_of_words_and_axes(run, files):
     found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
     assert [row["runs"] for row in found["cosines"]] == [5] * 6
     one, _, two, _, gap, _ = (row["cosine"] for row in found["cosines"])
@@ -93,7 +66,22 @@ def test_cosines_of_words_and_axes(run, files):
     assert single["cosine"] == pytest.approx(expected, abs=1e-6) and single["low"] is None and single["runs"] == 1
 
 
-def test_stability_by_band_and_by_word(run, files, folder):
+def test_evaluations_and_comparisons_have_intervals(run, files, folder):
+    found, _ = answer(run, "eval-sim", *files, "--set", folder / "sim")
+    one, two = found["results"]
+    assert (one["covered"], one["runs"]) == (5, 5)
+    assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
+    found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
+    assert found["results"][0]["runs"] == 5 and len(lines) > 2
+    found, lines = answer(run, "compare", *files, "--top", 3)
+    assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
+    same, _ = answer(run, "compare", files[0], files[0])
+    assert same["results"][0]["value"] == pytest.approx(1)
+    one, _ = answer(run, "compare", f"{files[0]}:2", files[0])
+    assert one["results"][2]["low"] < one["results"][2]["value"] < 1
+
+
+def test_stability_and_change(run, files, folder):
     found, lines = answer(run, "stability", files[0], "--top", 3)
     (band,) = found["results"]
     assert band["words"] == len(NAMES) and 0 < band["shared"] < 1 and len(lines) == 2
@@ -102,9 +90,6 @@ def test_stability_by_band_and_by_word(run, files, folder):
     found, _ = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)
     assert all(row["shared"] < 0.2 for row in found["results"])
     assert run("stability", files[0], "--top", 100).exit_code == 1
-
-
-def test_change_between_files_of_runs(run, files, folder):
     (folder / "list").write_text("alpha\nomega\nw29\n")
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
@@ -114,11 +99,19 @@ def test_change_between_files_of_runs(run, files, folder):
     assert run("shift", *files, "--size", 5).exit_code == 2
 
 
-def test_the_command_writes_the_file_of_python(run, files, folder):
+def test_files_of_the_command_and_other_files(run, files, folder):
     options = "--runs 5 -size 8 -iter 2 -min-count 1 -threads 1 -debug 0".split()
     assert run("w2v", folder / "a", *options, "-output", folder / "x").exit_code == 0
     assert (folder / "x").read_bytes() == files[0].read_bytes()
     assert "--resample" in run("w2v", folder / "a", *options[2:], "--resample", "none", "-output", folder / "y").stderr
+    (folder / "empty").write_text("")
+    (folder / "cut").write_bytes(files[0].read_bytes()[:-200])
+    for args in (
+        ["stability", folder / "a"], ["cosine", folder / "cut", "alpha", "beta"], ["shift", folder / "cut", files[0]],
+        ["shift", folder / "empty", folder / "a", "--permutations", 2], ["shift", *files, "--words", folder / "empty"],
+    ):  # fmt: skip
+        result = run(*args)
+        assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("tiedtools: ")
 
 
 def test_permutations_of_documents(run, folder):
@@ -140,14 +133,3 @@ def test_permutations_of_documents(run, folder):
     assert run(*args).stdout.splitlines()[1].split()[0] == "word"
     again = json.loads(run(*args, *checkpoint, "--resume", "--json").stdout)
     assert again["results"] == found["results"]
-
-
-def test_other_files_and_empty_texts_are_one_line(run, files, folder):
-    (folder / "empty").write_text("")
-    (folder / "cut").write_bytes(files[0].read_bytes()[:-200])
-    for args in (
-        ["stability", folder / "a"], ["cosine", folder / "cut", "alpha", "beta"], ["shift", folder / "cut", files[0]],
-        ["shift", folder / "empty", folder / "a", "--permutations", 2], ["shift", *files, "--words", folder / "empty"],
-    ):  # fmt: skip
-        result = run(*args)
-        assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("tiedtools: ")

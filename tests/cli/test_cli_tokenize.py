@@ -41,13 +41,15 @@ def trained(run, path, tmp_path):
     return train
 
 
-def test_tokenize(run, path, tmp_path):
+def test_tokenize_and_vocab_read_fields(run, path, tmp_path):
     result = run("tokenize", path, "--field", "doc.text", "--lower", "--sentences", "--output", tmp_path / "out")
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, b"", "")
     assert (tmp_path / "out").read_text().splitlines() == LINES
     assert run("tokenize", input=b"It's -\xff").stderr.startswith("tiedtools: standard input:1: invalid UTF-8")
     assert run("tokenize", "--errors", "ignore", input=b"It's\xff -\n").stdout_bytes == b"It's -\n"
     assert run("tokenize", "--apostrophes", "contractions", input=b"").exit_code == 2
+    result = run("vocab", path, "--field", "doc.text", "--tokenize", "lower", "--min-count", 40)
+    assert result.stdout_bytes.decode().split("\n")[:3] == ["</s> 60", "the 60", ". 60"]
 
 
 @pytest.mark.parametrize("command", TRAINERS)
@@ -60,14 +62,11 @@ def test_trainers_read_raw_text_and_store_how(command, trained, tmp_path):
     assert manifest["inputs"][0]["bytes"] == len("".join(json.dumps({"doc": {"text": t}}) + "\n" for t in TEXTS))
 
 
-def test_training_equals_training_on_words(run, trained, tmp_path):
+def test_training_equals_training_on_words_and_continues_alike(run, trained, tmp_path):
     (words := tmp_path / "words.txt").write_text("\n".join(LINES) + "\n")
     trained("w2v")
     assert run(*TRAINERS["w2v"], *SMALL, words, "--output", tmp_path / "again").exit_code == 0
     assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
-
-
-def test_a_continued_model_splits_alike(run, trained, tmp_path):
     raw, out = tmp_path / "raw.txt", tmp_path / "more"
     raw.write_text("The CAT sat. A dog!\n" * 9)
     more = ["w2v", *SMALL, "--sample", 0, "--init-from", trained("w2v"), "--grow", raw, "--output", out]
@@ -104,28 +103,18 @@ def test_words_of_tokenized_text(run, trained, tmp_path):
     assert run("docvec", f"{vectors}:in", raw).stdout_bytes == run("docvec", vectors, raw).stdout_bytes != plain
     table = run("ppl", trained("lstm"), raw, "--words").stdout_bytes.decode().splitlines()
     assert [line.split("\t")[4] for line in table[1:]] == ["the", "cat", "sat", ".", "</s>", "it's", "!", "</s>"]
-
-
-def test_python_splits_as_in_training(trained):
     model = tiedtools.load(trained("lstm"))
     raw, words = iter(["The CAT sat.", "It's the mat!"]), [["the", "cat", "sat", "."], ["it's", "the", "mat", "!"]]
     assert model.perplexity(raw) == model.perplexity(words)
     assert model.next_words("THE Cat") == model.next_words(["the", "cat"])
+    assert "été" in Vectors.read(str(trained("w2v")))
 
 
-def test_vocab_reads_fields(run, path):
-    result = run("vocab", path, "--field", "doc.text", "--tokenize", "lower", "--min-count", 40)
-    assert result.stdout_bytes.decode().split("\n")[:3] == ["</s> 60", "the 60", ". 60"]
-
-
-def test_rnnlm_tests_on_raw_text(run, tmp_path):
+def test_rnnlm_and_translations_of_raw_text(run, tmp_path):
     (raw := tmp_path / "raw.txt").write_text("The cat sat. It's the mat!\n" * 9)
     options = ["-train", raw, "-valid", raw, "-test", raw, "-rnnlm", tmp_path / "model", "-hidden", 3, "-debug", 2]
     result = run("rnnlm", *options, "--tokenize", "lower")
     assert b"it's" in result.stdout_bytes and b"It's" not in result.stdout_bytes and "does not store" in result.stderr
-
-
-def test_translation_keeps_lines(run, tmp_path):
     table = tmp_path / "pairs.csv"
     table.write_text('en,de\n"One cat. Two","Eine Katze. Zwei"\n"Three ""dogs""\nbark","Drei Hunde"\n' * 4)
     settings = dict(size=4, hidden=4, epochs=1, tokenize="lower,sentences", field="en", target_field="de")
@@ -135,10 +124,6 @@ def test_translation_keeps_lines(run, tmp_path):
     model.save(tmp_path / "nmt.npz")
     translated = run("translate", tmp_path / "nmt.npz", "--no-unk", input=b"ONE cat. TWO\nThree\n")
     assert translated.exit_code == 0 and translated.stdout_bytes.count(b"\n") == 2
-
-
-def test_vectors_of_a_model_are_read(trained):
-    assert "été" in Vectors.read(str(trained("w2v")))
 
 
 def test_phrases_are_joined_as_in_training(run, tmp_path):

@@ -64,7 +64,7 @@ def test_n_best_lists_have_the_scores_of_given_translations(run, model, tmp_path
             assert float(forced) == pytest.approx(float(score) / length, abs=2e-6)
 
 
-def test_json(run, model, tmp_path):
+def test_json_and_no_language_model(run, model, tmp_path):
     found = [json.loads(line) for line in run("translate", model, "--json", input=TEXT).stdout.splitlines()]
     best = [t[0] for t in expected()]
     assert found == [{"line": k, "text": t.text, "logprob": pytest.approx(t.logprob)} for k, t in enumerate(best, 1)]
@@ -73,6 +73,7 @@ def test_json(run, model, tmp_path):
     (tmp_path / "t").write_text("die\n")
     forced = json.loads(run("translate", model, "--json", "--force", tmp_path / "t", input=b"the\n").stdout)
     assert forced["text"] == "die" and forced["logprob"] < 0
+    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -124,10 +125,6 @@ def test_models_of_another_kind(run, tmp_path, kind):
     result = run("translate", tmp_path / "m", input=TEXT)
     assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1
     assert result.stderr.startswith(f"tiedtools: {tmp_path}/m: is a") or "word vectors" in result.stderr
-
-
-def test_a_translation_model_is_no_language_model(run, model):
-    run.fails(1, "is a translation model, not a language model", "ppl", model, input=TEXT)
 
 
 @pytest.mark.parametrize("options, status, message", [
@@ -210,7 +207,7 @@ def test_from_texts_to_vectors_and_translations(run, here, tie):
     assert found.count("\n") == 9 and found == succeed(run, "translate", "m.npz", "vs", "--batch", 1).stdout
 
 
-def test_words_in_bpe(run, here):
+def test_words_in_bpe_and_rerun(run, here):
     pytest.importorskip("subword_nmt")
     for name in "st":
         text = (here / name).read_text().replace("a", "abc").replace("x", "xyz")
@@ -219,9 +216,6 @@ def test_words_in_bpe(run, here):
     words = set(Vectors.read("v").words)
     assert words >= {"x@@", "yz"} and not words & {"abc", "xyz"}
     assert "@@" not in succeed(run, "translate", "m.npz", input=b"abc b d\n").stdout
-
-
-def test_rerun(run, here):
     succeed(run, *TRAIN, "-output", "v")
     assert "same bytes" in succeed(run, "rerun", "v.run.json").stdout
 
@@ -249,13 +243,10 @@ def test_missing_libraries_are_one_line(run, here, monkeypatch, library):
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and 'pip install "tiedtools[nmt]"' in result.stderr
 
 
-def test_presets(run):
+def test_presets_and_options_without_effect(run, here):
     listed = succeed(run, "nmt", "--list-presets").stdout
     assert "press-wolf-nmt" in listed and "zaremba" not in listed
     run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
-
-
-def test_options_without_effect(run, here):
     result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--decay-after", 2, "-output", "v", "--source", "missing")
     assert "--eval-batch has no effect without --valid-source\n" in result.stderr
     assert "--decay-after has no effect with --schedule plateau\n" in result.stderr

@@ -1,4 +1,4 @@
-"""Test `--json`, and progress reports."""
+"""Test outputs: `--json`, progress reports, files that are compressed, full, or the terminal."""
 
 import io
 import json
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from common import ROOT, save
 from fakelm import WORDS, FakeLM
+from listening import Terminal
 from rnnlmcase import DOC
 from rnnlmcase import model as rnnlm
 
@@ -79,14 +80,9 @@ def objects(result):
     return [json.loads(line, parse_constant=refuse) for line in result.stdout.splitlines()]
 
 
-def saved(path, model):
-    save(model, path)
-    return path
-
-
-def test_nbest(run, tmp_path):
+def test_nbest_vocab_and_docvec(run, tmp_path):
     text = "u1 the caf\u00e9\nu2 cat\nu2\n".encode()
-    path = saved(tmp_path / "lm", FakeLM(never=[WORDS.index("cat")]))
+    path = save(FakeLM(never=[WORDS.index("cat")]), tmp_path / "lm")
     found = objects(run("nbest", path, "--json", "--ids", input=text))
     assert [(line["line"], line["id"], line["text"]) for line in found] == [
         (1, "u1", "the caf\u00e9"), (2, "u2", "cat"), (3, "u2", "")
@@ -98,9 +94,6 @@ def test_nbest(run, tmp_path):
         found = objects(run("nbest", path, "--json", *options, input=b"the\n\non mat"))
         assert [(line["line"], line["text"]) for line in found] == [(1, "the"), (2, ""), (3, "on mat")]
         assert found[0].keys() == {"line", "text", "logprob"}
-
-
-def test_vocab(run, tmp_path):
     path = tmp_path / "out"
     result = run("vocab", "--json", "-min-count", 2, input="b \u00e9 \u00e9\nb b\n c\n".encode())
     expected = {"tokens": 9, "words": 4, "kept": 3, "kept_tokens": 8, "vocab": [["</s>", 3], ["b", 3], ["\u00e9", 2]]}
@@ -108,10 +101,7 @@ def test_vocab(run, tmp_path):
     assert result.stderr == "9 tokens, 4 words, 3 kept with 8 tokens\n"
     assert run("vocab", "--json", "-output", path, "-min-count", 9, input=b"b\n").stdout == ""
     assert json.loads(path.read_text())["vocab"] == [["</s>", 1]]
-
-
-def test_docvec(run, tmp_path):
-    path, text = saved(tmp_path / "model", rnnlm(**DOC)), b"w1 w2\nw3\n\nw4 w4"
+    path, text = save(rnnlm(**DOC), tmp_path / "model"), b"w1 w2\nw3\n\nw4 w4"
     for options, lines in ([], ["w1 w2", "w3", "", "w4 w4"]), (["--unit", "doc"], ["w1 w2", "w4 w4"]):
         found = objects(run("docvec", path, "--json", *options, input=text))
         assert [(line["line"], line["text"]) for line in found] == list(enumerate(lines, 1))
@@ -120,11 +110,6 @@ def test_docvec(run, tmp_path):
         assert np.array_equal(np.float32([line["vector"] for line in found]), matrix)
     run.fails(2, "--json writes text: omit --binary 1", "docvec", path, "--json", "-binary", 1, input=text)
     assert "5 words outside the vocabulary" in run("docvec", path, "--json", input=b"a b c d e\n").stderr
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture
@@ -137,7 +122,7 @@ def stderr(monkeypatch):
     return stderr
 
 
-def test_progress_bar_on_a_terminal(stderr, monkeypatch):
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stderr, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = stderr(Terminal())
     reporter = Report()
@@ -149,9 +134,6 @@ def test_progress_bar_on_a_terminal(stderr, monkeypatch):
     text = stream.getvalue()
     assert "25.0%" in text and "words/s, loss 1.2346, lr 0.02500, ETA" in text
     assert "epoch 1: loss 1.5000" in text
-
-
-def test_periodic_lines_elsewhere(stderr):
     stream = stderr(io.StringIO())
     reporter = Report()
     reporter.begin(1000)
@@ -166,6 +148,13 @@ def test_periodic_lines_elsewhere(stderr):
     reporter.line_due -= report.LINE_EVERY
     reporter.update(700, 1.5, 0.01)
     assert stream.getvalue().count("\n") == 2
+    stream = stderr(io.StringIO())
+    reporter = LmReport(1)
+    reporter.begin(10)
+    infinite = perplexity(1e4)
+    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
+    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
+    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("verbosity, lines", [(0, 0), (1, 1), (2, 2)])
@@ -177,19 +166,6 @@ def test_verbosity(stderr, monkeypatch, verbosity, lines):
     reporter.update(5, 1, 1)
     reporter.epoch(epoch=1, loss=1, seconds=7)
     assert stream.getvalue().count("\n") == lines
-
-
-def test_infinite_perplexities_are_short(stderr):
-    stream = stderr(io.StringIO())
-    reporter = LmReport(1)
-    reporter.begin(10)
-    infinite = perplexity(1e4)
-    reporter.epoch(epoch=1, lr=20.0, train_ppl=123.456, valid_ppl=infinite, words_per_s=5.0, seconds=1)
-    assert "train ppl 123.46, valid ppl infinite, 5 words/s" in stream.getvalue()
-
-
-def test_clock():
-    assert [clock(s) for s in (0, 61.9, 3600, 90061)] == ["0:00:00", "0:01:01", "1:00:00", "25:01:01"]
 
 
 @pytest.mark.parametrize("command, fate", [("lstm", "left out"), ("rnnlm", "not predicted")])
@@ -277,3 +253,67 @@ def test_every_command_reports_a_full_standard_output(tmp_path, command, unbuffe
     problem = "cannot be written: No space left on device; free some space, or write elsewhere"
     told = f"tiedtools: standard output: {problem}\n"
     assert result.returncode == 1 and result.stderr.endswith(told) and "Exception" not in result.stderr
+
+
+SAMPLE = "the cat sat on the mat\n" * 200
+W2V = "w2v -size 4 -sample 0 -threads 1 -debug 0"
+LSTM = "lstm --size 4 --hidden 4 --epochs 1 --threads 1 -debug 0"
+RNNLM = "rnnlm --doc-dim 4 -hidden 4 -max-iter 1 -debug 0"
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """A function that runs a command line on a terminal; returns (stdout, stderr)."""
+    (tmp_path / "corpus.v1.txt").write_text(SAMPLE)
+
+    def shown(line, input=None):
+        ours, theirs = pytest.importorskip("pty", reason="needs pseudo-terminals").openpty()
+        with subprocess.Popen(
+            [sys.executable, "-m", "tiedtools", *line.split()],
+            cwd=tmp_path, stdin=subprocess.PIPE, stdout=theirs, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            os.close(theirs)
+            process.stdin.write(input or "")
+            process.stdin.close()
+            printed = b""
+            try:
+                while part := os.read(ours, 1 << 16):
+                    printed += part
+            except OSError:  # end of file, on Linux
+                pass
+            errors = process.stderr.read()
+        os.close(ours)
+        assert process.returncode == 0, errors
+        return printed.decode(), errors
+
+    return shown
+
+
+@pytest.mark.parametrize("line, name", [
+    (f"{W2V} corpus.v1.txt", "corpus.v1.vectors.txt"), (f"{W2V} -binary 1", "stdin.vectors.bin"),
+    (f"{LSTM} corpus.v1.txt", "corpus.v1.lstm.npz"), (f"{RNNLM} -train corpus.v1.txt", "corpus.v1.rnnlm.npz"),
+])  # fmt: skip
+def test_outputs_without_a_name_get_one(shown, tmp_path, line, name):
+    kind, option = ("vectors", "output") if "vectors" in name else ("model", "save-model")
+    names = [name, name.replace("v1.", "v1-2.").replace("stdin.", "stdin-2.")]
+    for written in names:
+        printed, errors = shown(line, SAMPLE)
+        assert printed == "" and errors == f"the {kind} will be in {written}; --{option} FILE chooses another name\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.v1.txt", *names, *(f"{n}.run.json" for n in names)}
+    if "stdin" not in name:
+        assert shown(f"rerun {name}.run.json")[0].startswith("same bytes: ")
+
+
+@pytest.mark.parametrize("line", [W2V, LSTM, RNNLM])
+def test_vectors_are_printed_only_if_requested(shown, line):
+    assert shown(f"{line} corpus.v1.txt --save-model m") == ("", "")
+    assert shown(f"{line} corpus.v1.txt --save-model m -output -")[0].startswith("6 4\r\n")
+
+
+@pytest.mark.parametrize("more, told", [("", True), ("--save-model m", False)])
+def test_a_message_says_that_no_model_is_kept(run, tmp_path, monkeypatch, more, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text(SAMPLE)
+    done = run(*f"{LSTM} -debug 1 text {more}".split())
+    assert done.stdout_bytes.startswith(b"6 4\n")
+    assert ("the model itself will not be kept; --save-model FILE keeps it" in done.stderr) == told

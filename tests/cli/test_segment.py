@@ -18,12 +18,6 @@ LEARNED = [
 
 
 @pytest.fixture
-def libraries():
-    for name in "morfessor", "pyphen":
-        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
-
-
-@pytest.fixture
 def text(tmp_path):
     (path := tmp_path / "text").write_bytes(TEXT.encode())
     return path
@@ -41,41 +35,28 @@ def lines(result):
     return result.stdout_bytes.decode().removesuffix("\n").split("\n")
 
 
-def test_characters_and_line_structure(run, text):
+def test_characters_and_separators(run, text):
     found = lines(run("segment", "--chars", text))
     assert found[0].startswith("u@@ n@@ l@@ o@@ c@@ k@@ e@@ d d@@ o@@") and found[2].startswith("ß e@@ \u0301 <@@ u@@")
     assert [line.replace("@@ ", "") for line in found] == LINES
-
-
-@pytest.mark.parametrize("separator", ["@@", "￭", "|"])
-def test_separator(run, text, separator):
-    found = lines(run("segment", "--chars", "--separator", separator, "-", input=text.read_bytes()))
-    assert [line.replace(f"{separator} ", "") for line in found] == LINES
-    assert f"d{separator} o{separator} o{separator} r{separator} s" in found[0]
-
-
-def test_no_separator(run):
     assert run("segment", "--chars", "--separator", "", input=b"un@@ -\n").stdout == "u n @ @ -\n"
-
-
-def test_words_that_end_in_the_separator(run):
     result = run("segment", "--chars", "--separator", "d", input=b"add a\n")
     problem = "the word 'add' ends in the separator 'd'; choose another with --separator"
     assert (result.exit_code, result.stderr) == (1, f"tiedtools: standard input: {problem}\n")
 
 
-def test_loaded_morphs(run, text, saved):
+def test_morphs_of_a_file_and_syllables_of_a_language(run, libraries, text, saved, tmp_path):
     found = lines(run("segment", "--load", saved, text))
     assert found[0] == "un@@ lock@@ ed door@@ s a@@ n@@ d un@@ -@@ lock@@ ed w@@ i@@ n@@ d@@ o@@ w@@ s"
     assert [line.replace("@@ ", "") for line in found] == LINES
     assert lines(run("segment", "--morphs", "--load", saved, text)) == found
-
-
-def test_syllables(run, libraries):
     text = b"hyphenation of year-to-year - changes\n"
     assert lines(run("segment", "--syllables", input=text)) == ["hy@@ phen@@ ation of year@@ to@@ year - changes"]
     german = lines(run("segment", "--syllables", "--language", "de_DE", input="Straßenbahn\n".encode()))
     assert german == ["Stra@@ ßen@@ bahn"]
+    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
+    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
 
 
 def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
@@ -115,32 +96,7 @@ def test_types_are_segmentations_that_lstm_reads(run, libraries, tmp_path, kind)
     assert [made.segment(word) for word, _ in written] == [found.split() for _, found in written]
 
 
-@pytest.mark.parametrize("options, problem", [
-    ([], "choose one of --morphs, --syllables, and --chars; --load implies --morphs"),
-    (["--morphs", "--chars"], "choose one of"), (["--load", "text", "--chars"], "choose one of"),
-    (["--syllables", "--save", "x"], "--save requires --morphs, without --load"),
-    (["--load", "text", "--save", "x"], "--save requires --morphs, without --load"),
-    (["--chars", "--seed", 1], "--seed requires --morphs, without --load"),
-    (["--morphs", "--language", "de"], "--language requires --syllables"),
-    (["--chars", "--types", "--separator", "@"], "--separator cannot be used with --types"),
-    (["--load", "-", "-"], "standard input can be read only once"),
-    (["--chars", "-output", "text"], "text: is used as both input and output"),
-    (["--morphs", "--save", "-"], "-: is used as both input and output, or for two outputs"),
-])  # fmt: skip
-def test_contradictory_options(run, text, monkeypatch, options, problem):
-    monkeypatch.chdir(text.parent)
-    result = run("segment", *options, *["text"] * ("-" not in options[1:]))
-    assert result.exit_code == 2 and result.stderr.startswith(f"tiedtools segment: {problem}")
-    assert result.stderr.count("\n") == 1 and not (text.parent / "x").exists()
-
-
-def test_unknown_language(run, libraries, tmp_path):
-    result = run("segment", "--syllables", "--language", "tlh", "-output", tmp_path / "out", input=b"a\n")
-    assert result.exit_code == 2 and not (tmp_path / "out").exists()
-    assert result.stderr.startswith("tiedtools segment: --language tlh is not one of af_ZA, ")
-
-
-def test_errors_leave_no_files(run, tmp_path, saved):
+def test_invalid_utf8_leaves_no_files_or_is_skipped(run, tmp_path, saved):
     (tmp_path / "bad").write_bytes(b"fine\nca\xfft\n")
     for options in ["--chars"], ["--load", saved]:
         result = run("segment", *options, "-output", tmp_path / "out", tmp_path / "bad")
@@ -148,9 +104,6 @@ def test_errors_leave_no_files(run, tmp_path, saved):
     result = run("segment", "--load", tmp_path / "bad", "-output", tmp_path / "out", tmp_path / "bad")
     assert result.exit_code == 1 and "bad:1: expected `count morph + morph`" in result.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_invalid_utf8_can_be_skipped(run):
     result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
     assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
 
@@ -161,12 +114,6 @@ def test_without_the_library(run, monkeypatch, text, saved, name, option):
     result = run("segment", option, text)
     assert result.exit_code == 1 and result.stderr.endswith(': pip install "tiedtools[subwords]"\n')
     assert run("segment", "--load", saved, text).exit_code == 0
-
-
-def test_an_empty_text(run, saved):
-    for options in ["--chars"], ["--load", saved]:
-        assert lines(run("segment", *options, input=b"")) == [""]
-        assert lines(run("segment", *options, input=b"\n\n")) == ["", ""]
 
 
 @pytest.mark.parametrize("options", [["--chars"], ["--load", "morphs"], ["--chars", "-output", "/dev/stdout"]])

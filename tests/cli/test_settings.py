@@ -15,44 +15,12 @@ from tiedtools.cli.options import explicit, spelled
 from tiedtools.cli.report import RnnlmReport
 from tiedtools.cli.training import settings_of
 from tiedtools.evaluation import continuation, rnnlmtest
+from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.rnnlm.config import RnnlmConfig, configure
 from tiedtools.vectors.vectors import Vectors
 
 MISSING = "is/not/there"  # reading it gives exit status 1
 TEXT = "the cat sat on the mat\nthe dog sat on the box\n" * 20
-
-
-@pytest.mark.parametrize("command, message", [
-    (f"w2v {MISSING} --checkpoint", "--checkpoint cannot be standard output or empty"),
-    (f"w2v {MISSING} --tie --tie-linear", "--tie and --tie-linear are mutually exclusive; choose one"),
-    (f"w2v {MISSING} --tie-signs -tie", "-tie and --tie-signs are mutually exclusive; choose one"),
-    (f"w2v {MISSING} --tie-linear --tie-signs", "--tie-signs and --tie-linear are mutually exclusive"),
-    (f"w2v {MISSING} --tie --tie-signs --tie-linear", "--tie and --tie-signs and --tie-linear are mutually"),
-    (f"w2v {MISSING} -hs 1 --tie", "hierarchical softmax has no output word vectors to tie; use --negative"),
-    (f"w2v {MISSING} -hs 1 --tie-signs", "use --negative with --tie, --tie-signs, or --tie-linear"),
-    (f"w2v {MISSING} -hs 1 --tie-linear", "hierarchical softmax has no output word vectors to tie"),
-    (f"w2v {MISSING} -hs 1 -negative 0 -cbow 0 --tie-linear", "vectors to tie"),
-    (f"w2v {MISSING} -hs 1 -negative 0 --write out", "hierarchical softmax has no output word vectors; use --write in"),
-    (f"w2v {MISSING} --tie --write concat", "would write each vector twice"),
-    (f"w2v {MISSING} --tie-signs --write sum", "--write sum: input and output vectors differ only in signs"),
-    (f"w2v {MISSING} --tie-signs --write concat", "their concatenation repeats them; use --write in"),
-    (f"w2v {MISSING} --tie-signs --negated 1.1", "--negated"),
-    (f"w2v {MISSING} --min-alpha .06", "--min-alpha 0.06 is above --lr 0.05; lower it"),
-    (f"w2v {MISSING} -alpha .01 --min-lr .02", "--min-alpha 0.02 is above --lr 0.01; lower it"),
-    (f"w2v {MISSING} --ns-exponent 10.5", "--ns-exponent"),
-    (f"lstm {MISSING} --log-json", "--log-json cannot be standard output or empty"),
-    (f"rnnlm {MISSING} -rnnlm m.gz -debug 0", "m.gz: this output is never compressed; remove .gz"),
-    (f"rnnlm {MISSING} -one-iter --epochs 3 -debug 0", "--one-iter trains a single epoch: omit it or --epochs"),
-    (f"rnnlm -rnnlm {MISSING} -gen 3 --resume", "--resume needs a TEXT"),
-    (f"convert {MISSING} v.npz", "v.npz: would be read as a model file"),
-    (f"convert {MISSING} v.npy.gz", "format npy is not compressed"),
-    (f"convert {MISSING} v.tsv --to text", "v.tsv: would be read as tsv, but is text"),
-    (f"convert {MISSING} - --to npy", "writes two files"),
-])  # fmt: skip
-def test_contradictions_are_found_before_reading(run, tmp_path, monkeypatch, command, message):
-    monkeypatch.chdir(tmp_path)
-    words = command.split()
-    run.fails(2, message, *words, *[""] * command.endswith(("--checkpoint", "--log-json")))
 
 
 def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
@@ -82,19 +50,12 @@ def test_the_name_of_another_vector_format_is_rejected(tmp_path):
     assert Vectors.read(str(tmp_path / "v.npy.tsv")).words == ["a"]
 
 
-def test_an_empty_file_name_is_shown_in_quotes(run):
-    result = run("rnnlm", "-rnnlm", "m", "-test", "")
-    assert result.exit_code == 1 and result.stderr.startswith("tiedtools: '': No such file or directory")
-
-
-def test_infinite_perplexities():
+def test_infinite_perplexities_and_probabilities_up_to_1():
     text = rnnlmtest.as_text(np.array([-1e6, -1e6, -3.0]), 2, 0.5)
     assert "PPL net: infinite\n" in text and "PPL other: infinite\nPPL combine: 31.622777\n" in text
     line = RnnlmReport(0).line(1, 0.1, 64.0, math.inf, 1.0, 1.0)
     assert "TRAIN entropy: 6.0000" in line and line.endswith("VALID entropy: infinite")
 
-
-def test_no_probability_is_above_1():
     class Absurd:
         def predict(self, ids, state):
             return np.array([[1e9, -1e9]]), state
@@ -113,28 +74,20 @@ def without(reason, *names):
 
 
 @pytest.mark.parametrize("options, told", [
-    (OF_L, without("without --tie-linear", *OF_L[::2])),
-    ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])),
-    ([*OF_L, "--tie-signs"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
+    ([*OF_L, "--tie"], without("without --tie-linear", *OF_L[::2])), ([*OF_L, "--tie-linear"], ""),
     (["-init-linear=uniform"], without("without --tie-linear", "--init-linear")),
     (["--tie-linear", "--precision=float32", "--exact"],
      without("with separate negatives per target", "--precision")),
-    (["--negated", 0.5], without("without --tie-signs", "--negated")),
-    (["--negated", 0.5, "--tie"], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie-linear"], without("without --tie-signs", "--negated")),
     (["--negated", 0.5, "--tie-signs", "--shift", -1], ""), ([*GRAD, "--shift", -1], ""),
     ([*GRAD, "--cbow-sum"], without("with --cbow-sum", "--cbow-grad")),
-    ([*GRAD, "-cbow", 0], without("with --cbow 0", "--cbow-grad")),
-    (["-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-sum")),
     ([*GRAD, "-cbow", 0, "--cbow-sum"], without("with --cbow 0", "--cbow-grad", "--cbow-sum")),
-    (["--cbow-sum", "--fit-pmi"], ""), (["--shift", -1, "--tie", "--no-fit-pmi"], ""), (OF_SAMPLING, ""),
+    (["--cbow-sum", "--fit-pmi", "--fixed-window", "--min-alpha", 0.001], ""), (OF_SAMPLING, ""),
     (
         [*OF_SAMPLING, "--fit-pmi", "-negative", 0],
         without("with --negative 0", "--fit-pmi", "--shift", "--ns-exponent"),
     ),
-    (["--fixed-window", "--min-alpha", 0.001], ""),
     (["--batch", 1, 8, 8, "--exact"], without("with separate negatives per target", "--shared-negatives")),
-    (["--batch", 1, 8, 8], ""),
 ], ids=str)  # fmt: skip
 def test_options_without_effect_are_reported(run, tmp_path, options, told):
     (tmp_path / "text").write_text("the cat sat on the mat\n" * 20)
@@ -179,20 +132,40 @@ def test_a_preset_with_other_widths():
     (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
     (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
     (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
+    (["--decay-after", 2], {"decay_after": "with --schedule plateau"}),
+    (["--min-gain", 1, "--schedule", "decay"], {"min_gain": "with --schedule decay"}),
     (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}), (["--decay", 2, "--min-gain", 0.5], {}),
     (["--init-by-width", "--init-lstm", 0.1], {"init_lstm": "with --init-by-width"}),
-    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}),
+    (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}), (["--tau", 5], {"tau": "without --augment"}),
+    (["--mask-sharing", "batch"], {"mask_sharing": "with --dropout-kind standard"}),
+    (["--restart", "last"], {"restart": "with one session"}),
 ], ids=str)  # fmt: skip
 def test_options_without_effect(options, told):
     ctx = context_of("lstm", *options)
     assert {name: why for name, why in idle(*configured(*options)).items() if name in explicit(ctx)} == told
 
 
+@pytest.mark.parametrize("options, rates", [
+    ("", dict(emb=0.3, layer=0.3, out=0.3)), ("--dropout 0", {}),
+    ("--dropout .5 --drop-emb .1", dict(emb=0.1, layer=0.5, out=0.5)),
+    ("--dropout-kind variational --dropout .2", dict(layer=0.2, state=0.2, out=0.2)),
+    ("--dropout-kind variational --drop-state 0", dict(layer=0.3, out=0.3)),
+    ("--dropout-kind gal --drop-word .1", dict(word=0.1, emb=0.3, layer=0.3, state=0.3, out=0.3)),
+    ("--preset inan-small", dict(layer=0.3, state=0.3, out=0.3)),
+    ("--preset inan-small --dropout .4", dict(layer=0.4, state=0.4, out=0.4)),
+    ("--preset inan-small --dropout-kind standard", dict(emb=0.3, layer=0.3, out=0.3)),
+], ids=str)  # fmt: skip
+def test_dropout(options, rates):
+    config, _ = configured(*options.split())
+    assert {site: rate for site, rate in config.rates.items() if rate} == rates
+    assert config.loss_scale == ("sum" if "inan" in options else LstmConfig().loss_scale)
+
+
 def configuration(*args):
     return configure(**settings_of(context_of("rnnlm", *args)))[0]
 
 
-def test_options_reach_the_configuration():
+def test_settings_of_rnnlm():
     options = dict(
         hidden=12, classes=34, doc_dim=5, doc_lr=0.2, start_doc="first", bptt=4, bptt_block=6, beta=1e-6, cutoff=9.0,
         direct_order=4, seed=7, threads=2,
@@ -202,9 +175,6 @@ def test_options_reach_the_configuration():
     flags = dict(old_classes=True, independent=True, defer=True)
     config = configuration(*given, "-direct", 2.5, "-old-classes", "-independent", "-defer", "--no-sentences")
     assert config == RnnlmConfig(**options, **flags, direct=2_500_000)
-
-
-def test_defaults():
     assert configuration() == RnnlmConfig()
     paper = dict(sentences=True, learn_start=True, shuffle=True)
     assert configuration("--doc-dim", 20) == RnnlmConfig(hidden=100, doc_dim=20, **paper)

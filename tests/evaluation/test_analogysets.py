@@ -20,21 +20,13 @@ def write_set(path, sections):
     return path
 
 
-def write_vectors(path, vectors):
-    with open(path, "wb") as file:
-        vectors.write_stream(file, "binary")
-    return path
-
-
 @pytest.fixture
 def toy(tmp_path):
     """Return a set and two vector files; the second lacks x0 and answers different questions."""
     other = grid(0.6, 4)
-    return (
-        write_set(tmp_path / "toy.set", SECTIONS),
-        write_vectors(tmp_path / "one.bin", grid()),
-        write_vectors(tmp_path / "two.bin", Vectors(other.words[1:], other.matrix[1:])),
-    )
+    grid().write(tmp_path / "one.bin")
+    Vectors(other.words[1:], other.matrix[1:]).write(tmp_path / "two.bin")
+    return write_set(tmp_path / "toy.set", SECTIONS), tmp_path / "one.bin", tmp_path / "two.bin"
 
 
 def by_section(lines):
@@ -93,9 +85,6 @@ def test_pairs_are_answered_by_the_mean_offset_of_the_others(tmp_path):
     lines = by_section(summarize(analogy_set, answered))
     assert list(lines)[3:] == ["inflectional", "derivational", "encyclopedic", "lexicographic", "total"]
     assert lines["inflectional"]["correct"] == sum(expected[:8]) and lines["derivational"]["questions"] == 0
-
-
-def test_any_of_several_answers_is_correct_and_the_first_known_counts(tmp_path):
     vectors = grid(0.1)
     plain = {"s": [(f"x{k}", f"y{k}") for k in range(6)]}
     several = {"s": [(a, f"none/{b}/x{k}") for k, (a, b) in enumerate(plain["s"])]}
@@ -131,7 +120,7 @@ def test_correct_answers_match_the_definition(toy, method):
     assert answered.known.all()
 
 
-def test_restrict_leaves_out_questions_and_answers(toy):
+def test_restrict_and_sections(toy):
     vectors, analogy_set = grid(), read_set(toy[0])
     few = Vectors(vectors.words[:15], vectors.matrix[:15])
     answered, expected = answer(vectors, analogy_set, restrict=15), answer(few, analogy_set)
@@ -139,9 +128,20 @@ def test_restrict_leaves_out_questions_and_answers(toy):
     assert answered.known.sum() == expected.known.sum() == 22
     assert answered.right.tolist() == expected.right.tolist()
     assert answered.right[answered.known].tolist() != answer(vectors, analogy_set).right[answered.known].tolist()
+    analogy_set = read_set(toy[0])
+    lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
+    assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
+    for key in ("questions", "covered", "correct"):
+        sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]
+        parts = [lines[name][key] for name in SECTIONS]
+        assert sums == [parts[0] + parts[1], parts[2], sum(parts)]
+    assert lines["capitals"]["covered"] == 12 < lines["capitals"]["questions"] == 20
+    for line in lines.values():
+        assert line["accuracy"] == line["correct"] / line["covered"]
+        assert line["low"] <= line["accuracy"] <= line["high"]
 
 
-def test_case_policies(tmp_path):
+def test_case_policies_and_questions_left_out(tmp_path):
     vectors = Vectors(["rome", "Italy", "paris", "france", "France"], np.eye(5)[[0, 1, 2, 3, 3]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("Rome", "Italy", "Paris", "France")]}))
     found = [answer(vectors, analogy_set, case=case) for case in ("as-is", "lower", "fallback")]
@@ -150,9 +150,6 @@ def test_case_policies(tmp_path):
     assert found[2].right.tolist() == [False]
     # Without `France`, it is the answer.
     assert answer(vectors, analogy_set, restrict=4).right.tolist() == [True]
-
-
-def test_questions_left_out(tmp_path):
     vectors = Vectors(["a", "b", "c"], [[1, 0], [1, 1], [0, 1]])
     analogy_set = read_set(write_set(tmp_path / "set", {"s": [("a", "b", "c", "b"), ("a", "a", "a", "b")]}))
     assert answer(vectors, analogy_set).right.tolist() == [False, True]
@@ -183,20 +180,6 @@ def test_accuracy_matches_gensim(toy):
                 assert lines["total"]["accuracy"] == total
 
 
-def test_summary_adds_up(toy):
-    analogy_set = read_set(toy[0])
-    lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
-    assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]
-    for key in ("questions", "covered", "correct"):
-        sums = [lines[name][key] for name in ("semantic", "syntactic", "total")]
-        parts = [lines[name][key] for name in SECTIONS]
-        assert sums == [parts[0] + parts[1], parts[2], sum(parts)]
-    assert lines["capitals"]["covered"] == 12 < lines["capitals"]["questions"] == 20
-    for line in lines.values():
-        assert line["accuracy"] == line["correct"] / line["covered"]
-        assert line["low"] <= line["accuracy"] <= line["high"]
-
-
 def test_intervals_and_p_agree_with_scipy():
     scipy_stats = pytest.importorskip("scipy.stats")
     for right, n in ((0, 1), (3, 10), (10, 10), (250, 1000)):
@@ -209,7 +192,7 @@ def test_intervals_and_p_agree_with_scipy():
         assert mcnemar(gained, lost) == mcnemar(lost, gained) == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_difference_is_paired(tmp_path):
+def test_a_difference_is_paired_and_its_interval_covers_the_truth(tmp_path):
     analogy_set = read_set(write_set(tmp_path / "set", {"one": questions(0, 10), "two": questions(10, 12)}))
     known = np.arange(92) < 90
     one, two = (np.arange(92) % 10 < correct for correct in (5, 6))
@@ -224,9 +207,6 @@ def test_a_difference_is_paired(tmp_path):
     single = wilson(45, 90)
     assert line["high"] - line["low"] < 0.7 * (single[1] - single[0])
     assert lines["two"]["questions"] == 0 and math.isnan(lines["two"]["difference"]) and math.isnan(lines["two"]["low"])
-
-
-def test_the_interval_of_a_difference_covers_the_true_difference(tmp_path):
     analogy_set = read_set(write_set(tmp_path / "set", {"s": questions()}))
     rng = np.random.default_rng(1)
     known, truth, inside = np.ones(132, bool), 0.1, 0
@@ -262,14 +242,3 @@ def test_table_and_json_agree(run, toy):
     assert len(set(accuracies)) > 2
     # The second file's words are a subset of the first's, so all its questions are common.
     assert answer["differences"][0]["sections"][-1]["accuracy"] == accuracies[2]
-
-
-def test_errors_are_one_line(run, toy, tmp_path):
-    questions, one, _ = toy
-    for args, message, status in (
-        ([one, "--set", tmp_path / "none"], "none", 1), ([one, "--set", one], "one.bin", 1),
-        ([tmp_path / "none", "--set", questions], "none", 1), (["-", "-", "--set", questions], "only once", 2),
-        ([one, "--set", questions, "--restrict", 0], "0", 2), ([one, "--set", questions, "--method", "sub"], "sub", 2),
-        ([one, "--set", questions, "--case", "upper"], "upper", 2), ([], "VECTORS", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "eval-analogy", *args, input=b"")

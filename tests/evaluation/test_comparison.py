@@ -151,7 +151,7 @@ def test_special_subspaces():
 # Neighbors
 
 
-def test_shared_neighbors_by_hand():
+def test_shared_neighbors_and_their_interval():
     angles = lambda *degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], 1)
     one, two = named(angles(0, 10, 30, 90)), named(angles(0, 10, 90, 30))
     # Neighbors of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
@@ -159,9 +159,6 @@ def test_shared_neighbors_by_hand():
     assert values(one, two, ["w0", "w1"], 2) == [0.5, pytest.approx(1 / 3)]
     assert values(one, one, one.words, 2) == [1, 1]
     assert values(one, two, ["w0"], 99) == [1, 1]
-
-
-def test_the_interval_of_shared_neighbors_is_that_of_a_mean():
     one, two = named(normal(60, 5)), named(normal(60, 5) + normal(60, 5, seed=2))
     parts = [shared_neighbors(one, two, [word])["share"]["value"] for word in one.words[:20]]
     error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # a sample of 20 of 60 words
@@ -188,7 +185,7 @@ def test_a_sample_has_the_requested_size_and_depends_on_the_seed(monkeypatch):
     assert few["subspaces"] == whole["subspaces"]
 
 
-def test_table_and_json_agree(run, files, tmp_path):
+def test_table_and_json_agree(run, files, tmp_path, monkeypatch):
     (a, b), words = files, tmp_path / "toy.set"
     words.write_text("".join(f"w{k} w{k * 7 % 40 + 21} {k % 5}\n" for k in range(25, 50)))
     table = run("compare", a, b, "--set", words, "-k", 3)
@@ -214,9 +211,6 @@ def test_table_and_json_agree(run, files, tmp_path):
     expected = json.loads(run("eval-sim", a, b, "--set", words, "--json").stdout)["differences"]
     assert answer["differences"] == expected
     assert differences == run("eval-sim", a, b, "--set", words).stdout.split("\n\n")[1].splitlines()
-
-
-def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
     monkeypatch.setattr(comparison, "QUERIES", 20)
     answer = json.loads(run("compare", *files, "--words", 30, "--json").stdout)
     lines = [line.split() for line in run("compare", *files, "--words", 30).stdout.splitlines()[2:]]
@@ -232,17 +226,6 @@ def test_a_sample_has_intervals_in_table_and_json(run, files, monkeypatch):
         assert measures[name] == [*(f"{number:.4f}" for number in (value, found["low"], found["high"])), words]
 
 
-def test_errors_are_one_line(run, files, tmp_path):
-    a, b = files
-    (other := tmp_path / "other.txt").write_text("1 2\nx 1 2\n")
-    for args, message, status in (
-        (["-", "-"], "standard input can be read only once", 2), ([a, other], "0 words in common", 1),
-        ([a, tmp_path / "none.txt"], "none.txt", 1), ([a, b, "--set", "nowhere"], "nowhere: no such file", 1),
-        ([a, b, "--words", 1], "1", 2), ([a], "B", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "compare", *args, input=b"")
-
-
 def spectrum(*deviations, V=400):
     """Return vectors with these relative standard deviations along orthogonal directions and a nonzero mean."""
     rows = np.linalg.qr(normal(V, len(deviations)) - normal(V, len(deviations)).mean(0))[0] * deviations
@@ -251,8 +234,7 @@ def spectrum(*deviations, V=400):
 
 
 def write(path, vectors):
-    with open(path, "wb") as file:
-        vectors.write_stream(file, "text")
+    vectors.write(path, "text")
     return path
 
 
@@ -272,7 +254,7 @@ def test_components_by_hand():
     assert components_for(retained_variance(np.ones((5, 3), np.float32))) == [None] * 5
 
 
-def test_a_map_is_the_plane_of_maximum_variance():
+def test_maps_are_the_plane_of_maximum_variance_and_ignore_norms():
     matrix = normal(60, 5) * [1, 9, 1, 1, 4]
     points, shares = plane(matrix)
     squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
@@ -280,9 +262,6 @@ def test_a_map_is_the_plane_of_maximum_variance():
     np.testing.assert_allclose(shares, squares[:2] / squares.sum(), rtol=1e-6)
     np.testing.assert_allclose(np.corrcoef(points.T, (matrix[:, [1, 4]]).T)[:2, 2:], np.eye(2), atol=0.2)
     np.testing.assert_allclose(plane(matrix[:, :1])[0][:, 1], 0, atol=1e-9)
-
-
-def test_maps_ignore_vector_norms():
     vectors = Vectors(list("abcd"), normal(4, 3))
     longer = Vectors(list("abcd"), vectors.matrix * np.array([[1], [2], [3], [4]]))
     (one, names), (two, _) = (word_map(each.matrix[[0, 1, 3]]) for each in (vectors, longer))
@@ -334,15 +313,3 @@ def test_components_of_tables(run, tmp_path):
     assert run("pca", path).stdout.splitlines()[1].split() == ["3", "2", *"-----", str(path)]
     assert json.loads(run("pca", path, "--json").stdout)["results"][0]["retained"] == [None, None]
     assert math.isnan(retained_variance(Vectors.read(path).matrix)[0])
-
-
-def test_errors_of_pca_are_one_line(run, tmp_path):
-    path = write(tmp_path / "v", spectrum(2, 1))
-    for args, message, status in (
-        (["-", "-"], "standard input can be read only once", 2),
-        ([path, "--json", "--components"], "--json includes the curves", 2),
-        ([path, "--plot", tmp_path / "x.pdf"], "x.pdf: plots are written as PNG or SVG", 2),
-        ([tmp_path / "none"], "none", 1),
-        ([], "VECTORS", 2),
-    ):
-        run.fails(status, message, "pca", *args, input=b"")

@@ -177,7 +177,7 @@ def test_similar(run, saved, tmp_path, center):
         assert (line["line"], line["text"]) == (i + 1, SIMILAR[i]) and line["cosine"] == pytest.approx(cosine, abs=1e-5)
 
 
-def test_sampled_queries(run, saved):
+def test_queries_are_sampled_documents_or_lines(run, saved):
     path, text = saved(rnnlm(**PAPER)), "".join(f"{line}\n" for line in SIMILAR).encode()
     sample = lambda *options: json.loads(run("similar", path, "--json", *options, input=text).stdout)["queries"]
     lines = [query["line"] for query in sample("--sample", 4)]
@@ -186,9 +186,6 @@ def test_sampled_queries(run, saved):
     assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
     everything = sample("--sample", 7)
     assert sorted(query["line"] for query in everything) == list(range(1, 8))
-
-
-def test_similar_documents_and_queries(run, saved):
     path = saved(rnnlm(**PAPER))
     text = b"a b\nc d\n\ne f\n\n\ng\na\n"
     found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]

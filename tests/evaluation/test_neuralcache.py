@@ -80,7 +80,7 @@ def test_probabilities_are_those_of_the_definition(make, size):
 
 
 @every_model
-def test_the_keys_are_the_input_of_the_softmax(make):
+def test_streams_have_caches_of_the_inputs_of_the_softmax(make):
     model, ids = make(), text(9)
     state = model.start(1)
     for words in ids[:, None, None]:
@@ -95,6 +95,15 @@ def test_the_keys_are_the_input_of_the_softmax(make):
             scores = scores + model.params["emb_out.b"]
             np.testing.assert_allclose(logs, scores - np.log(np.exp(scores).sum()), rtol=1e-10)
         state = after
+    lm = cached(make(), 30, THETA, LAMBDA)
+    streams = [read_and_targets(text(100, seed)) for seed in range(5)]
+    words, targets = (np.concatenate(parts, axis=1) for parts in zip(*streams))
+    together, state = lm.score(words, targets, lm.start(5))
+    following, _ = lm.predict(words[:3], state)
+    for b, stream in enumerate(streams):
+        alone, state = lm.score(*stream, lm.start(1))
+        np.testing.assert_allclose(together[:, [b]], alone, rtol=1e-10)
+        np.testing.assert_allclose(following[[b]], lm.predict(words[:3, [b]], state)[0], rtol=1e-10)
 
 
 @every_model
@@ -117,20 +126,7 @@ def test_results_do_not_depend_on_windows(monkeypatch, make, size, chunk):
         np.testing.assert_allclose(np.concatenate(found), whole, rtol=1e-10)
 
 
-@every_model
-def test_each_stream_has_its_own_cache(make):
-    lm = cached(make(), 30, THETA, LAMBDA)
-    streams = [read_and_targets(text(100, seed)) for seed in range(5)]
-    words, targets = (np.concatenate(parts, axis=1) for parts in zip(*streams))
-    together, state = lm.score(words, targets, lm.start(5))
-    following, _ = lm.predict(words[:3], state)
-    for b, stream in enumerate(streams):
-        alone, state = lm.score(*stream, lm.start(1))
-        np.testing.assert_allclose(together[:, [b]], alone, rtol=1e-10)
-        np.testing.assert_allclose(following[[b]], lm.predict(words[:3, [b]], state)[0], rtol=1e-10)
-
-
-def test_words_that_are_not_predicted_or_not_known():
+def test_words_enter_the_cache_when_they_are_predicted_or_generated():
     """Targets do not enter the cache, and neither do words outside the vocabulary, which rnnlm reads as -1."""
     ids, lm = text(80), cached(lmcase.model(), 20, THETA, LAMBDA)
     words, targets = read_and_targets(ids)
@@ -144,6 +140,16 @@ def test_words_that_are_not_predicted_or_not_known():
     known = ids >= 0
     np.testing.assert_allclose(logs[known, 0], of_targets(expected, ids)[known], rtol=1e-10)
     assert not logs[~known].any()
+    model, script, seen = lmcase.model(), [3, 3, 0, 5, 3], []
+    lm = cached(model, 4, THETA, LAMBDA)
+
+    def choose(logprobs):
+        seen.append(logprobs)
+        return script[len(seen) - 1]
+
+    for _ in zip(script, generate(lm, choose)):
+        pass
+    np.testing.assert_allclose(seen[: len(script)], by_definition(model, script, 4), rtol=1e-10)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
@@ -201,20 +207,7 @@ def started_at(model, ids):
     return by_definition(Other(), ids[1:], 25)
 
 
-def test_generated_words_enter_the_cache():
-    model, script, seen = lmcase.model(), [3, 3, 0, 5, 3], []
-    lm = cached(model, 4, THETA, LAMBDA)
-
-    def choose(logprobs):
-        seen.append(logprobs)
-        return script[len(seen) - 1]
-
-    for _ in zip(script, generate(lm, choose)):
-        pass
-    np.testing.assert_allclose(seen[: len(script)], by_definition(model, script, 4), rtol=1e-10)
-
-
-def test_float32_threads_and_large_scores():
+def test_float32_threads_and_samples():
     ids = text(300)
     for theta in (0, 0.7, 30, 1000):
         double = lmcase.model()
@@ -227,9 +220,6 @@ def test_float32_threads_and_large_scores():
         assert np.isfinite(logs[0]).all()
         if theta <= 30:
             np.testing.assert_allclose(logs[0], exact, rtol=1e-4)
-
-
-def test_samples_of_dropout_masks_have_caches_of_their_own():
     model, ids = lmcase.model(tying="tied", **lmcase.GAL), text(60)
     lm = cached(model, 20, THETA, LAMBDA)
     words, targets = read_and_targets(ids)
@@ -244,7 +234,7 @@ def test_samples_of_dropout_masks_have_caches_of_their_own():
             assert found[t, 0] == pytest.approx(math.log((1 - LAMBDA) * math.exp(plain[t, 0]) + LAMBDA * p), rel=1e-10)
 
 
-def test_another_vocabulary():
+def test_another_vocabulary_and_nan(tmp_path):
     model = subwordcase.lettered()
     other = model.of_words(["</s>", "<unk>", "catly", "dogcat", "owlowl"])
     ids = np.random.default_rng(3).integers(0, 5, 50).astype(np.int32)
@@ -252,9 +242,6 @@ def test_another_vocabulary():
     logs, _ = lm.score(*read_and_targets(ids), lm.start(1))
     expected = of_targets(by_definition(other, ids, 10), ids)
     np.testing.assert_allclose(logs[:, 0], expected, rtol=1e-4)
-
-
-def test_nan_is_reported(tmp_path):
     model = lmcase.model()
     model.params["emb_in"][3] = np.nan
     lm = cached(model, 5, THETA, LAMBDA)

@@ -31,11 +31,8 @@ def write_log(path, lines=LOG):
 
 @pytest.fixture
 def vectors(tmp_path):
-    path = tmp_path / "v.txt"
-    matrix = np.random.default_rng(1).standard_normal((40, 6))
-    with open(path, "wb") as file:
-        Vectors([f"w{k}" for k in range(40)], matrix).write_stream(file, "text")
-    return path
+    Vectors([f"w{k}" for k in range(40)], np.random.default_rng(1).standard_normal((40, 6))).write(tmp_path / "v.txt")
+    return tmp_path / "v.txt"
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_characters_without_a_font_are_reported_once(tmp_path, messages):
 # Logs and curves
 
 
-def test_logs(tmp_path):
+def test_logs_and_tables(tmp_path):
     assert read_log(write_log(tmp_path / "log")) == LOG[:3]
     for text, message in (
         ("{}\n[1]\n", ":2: not a JSON object"), ("\nx\n", ":2: not a JSON"), ("{}\n", ": holds no ep"),
@@ -99,48 +96,6 @@ def test_logs(tmp_path):
     ):  # fmt: skip
         (tmp_path / "log").write_text(text)
         refused(lambda: read_log(tmp_path / "log"), f"{tmp_path / 'log'}{message}")
-
-
-def test_curves(axes):
-    runs = [("runs/_a$1$.json", LOG[:3]), ("runs/b.json", LOG[1:3])]
-    pictures.curves(axes, runs, ["valid_ppl"])
-    assert shown(axes) == [("_a$1$.json", [1, 2, 3], [200, 120, 125]), ("b.json", [2, 3], [120, 125])]
-    assert not any(text.get_parse_math() for text in axes.get_legend().get_texts())
-    dots = [line.get_data() for line in axes.get_lines() if line.get_marker() == "o"]
-    assert [(x[0], y[0]) for x, y in dots] == [(2, 120), (2, 120)]
-    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epoch", "validation perplexity", "log")
-    axes.clear()
-    epochs = [{"epoch": k, "seconds": 1.0, "valid_bleu": bleu} for k, bleu in enumerate((3.0, 30.5, 29.0), 1)]
-    pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
-    (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
-    assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
-
-
-def test_several_metrics_against_time(axes):
-    pictures.curves(axes, [("a.json", LOG[:3])], ["train_ppl", "valid_ppl"], "seconds")
-    assert shown(axes) == [
-        ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
-        ("a.json, validation", [1, 130 / 60, 4], [200, 120, 125]),
-    ]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("elapsed time, minutes", "perplexity")
-    pictures.curves(axes, [("a.json", [{**LOG[0], "loss": 5.7}])], ["loss", "train_ppl"])
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
-
-
-def test_epochs_without_the_metric_are_skipped(axes):
-    epochs = [{"epoch": 1, "loss": 3.0, "valid_ppl": None}, {"epoch": 2, "loss": None}, {"epoch": 3, "loss": 2.0}]
-    assert pictures.common_figure([("a", epochs)]) == "loss" and pictures.common_figure([("a", LOG[:3])]) == "valid_ppl"
-    pictures.curves(axes, [("a", epochs)], ["loss"])
-    assert shown(axes) == [("a", [1, 3], [3, 2])]
-    assert (axes.get_ylabel(), axes.get_yscale()) == ("loss, nats per prediction", "linear")
-    refused(lambda: pictures.curves(axes, [("a", epochs)], ["valid_ppl"]), "a: has no valid_ppl; it has loss")
-    refused(lambda: pictures.curves(axes, [("a", epochs[1:2])], ["loss"]), "a: has no loss; it has nothing to plot")
-
-
-TABLE = "seed\tbeta\tdistance\n1\t1\t.1\n1\t0\t1\n2\t1\t.3\n2\t0\t.9\n3\t1\t.2\n"
-
-
-def test_points_of_a_table(tmp_path):
     (path := tmp_path / "t").write_text(TABLE)
     assert read_points(path, "beta", "distance") == [(1, 0.1, ""), (0, 1, ""), (1, 0.3, ""), (0, 0.9, ""), (1, 0.2, "")]
     assert read_points(path, "beta", "distance", "seed")[2:4] == [(1, 0.3, "2"), (0, 0.9, "2")]
@@ -154,6 +109,41 @@ def test_points_of_a_table(tmp_path):
     ):
         path.write_text(text)
         refused(lambda: read_points(path, "beta", "distance"), f"{path}{message}")
+
+
+def test_curves_of_one_or_several_metrics(axes):
+    runs = [("runs/_a$1$.json", LOG[:3]), ("runs/b.json", LOG[1:3])]
+    pictures.curves(axes, runs, ["valid_ppl"])
+    assert shown(axes) == [("_a$1$.json", [1, 2, 3], [200, 120, 125]), ("b.json", [2, 3], [120, 125])]
+    assert not any(text.get_parse_math() for text in axes.get_legend().get_texts())
+    dots = [line.get_data() for line in axes.get_lines() if line.get_marker() == "o"]
+    assert [(x[0], y[0]) for x, y in dots] == [(2, 120), (2, 120)]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epoch", "validation perplexity", "log")
+    axes.clear()
+    epochs = [{"epoch": k, "seconds": 1.0, "valid_bleu": bleu} for k, bleu in enumerate((3.0, 30.5, 29.0), 1)]
+    pictures.curves(axes, [("a", epochs)], ["valid_bleu"])
+    (dot,) = (line for line in axes.get_lines() if line.get_marker() == "o")
+    assert [float(x) for (x,) in dot.get_data()] == [2, 30.5] and "BLEU" in axes.get_ylabel()
+    axes.clear()
+    pictures.curves(axes, [("a.json", LOG[:3])], ["train_ppl", "valid_ppl"], "seconds")
+    assert shown(axes) == [
+        ("a.json, training", [1, 130 / 60, 4], [300, 150, 90]),
+        ("a.json, validation", [1, 130 / 60, 4], [200, 120, 125]),
+    ]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("elapsed time, minutes", "perplexity")
+    pictures.curves(axes, [("a.json", [{**LOG[0], "loss": 5.7}])], ["loss", "train_ppl"])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a.json, loss", "a.json, training"]
+    axes.clear()
+    epochs = [{"epoch": 1, "loss": 3.0, "valid_ppl": None}, {"epoch": 2, "loss": None}, {"epoch": 3, "loss": 2.0}]
+    assert pictures.common_figure([("a", epochs)]) == "loss" and pictures.common_figure([("a", LOG[:3])]) == "valid_ppl"
+    pictures.curves(axes, [("a", epochs)], ["loss"])
+    assert shown(axes) == [("a", [1, 3], [3, 2])]
+    assert (axes.get_ylabel(), axes.get_yscale()) == ("loss, nats per prediction", "linear")
+    refused(lambda: pictures.curves(axes, [("a", epochs)], ["valid_ppl"]), "a: has no valid_ppl; it has loss")
+    refused(lambda: pictures.curves(axes, [("a", epochs[1:2])], ["loss"]), "a: has no loss; it has nothing to plot")
+
+
+TABLE = "seed\tbeta\tdistance\n1\t1\t.1\n1\t0\t1\n2\t1\t.3\n2\t0\t.9\n3\t1\t.2\n"
 
 
 def test_means_and_their_spread(axes):
@@ -277,16 +267,13 @@ def test_densities_integrate_to_one(axes):
     assert other[-1] == pytest.approx(100) and (axes.get_xlabel(), axes.get_ylabel()) == ("gate", "density")
 
 
-def test_file_names_need_not_be_utf8(run, vectors, tmp_path):
+def test_odd_file_names_and_unknown_words(run, vectors, tmp_path):
     log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)
     pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
     for k, args in enumerate((["curves", log], ["similarity", vectors, "--set", pairs])):
         assert run("plot", *args, "-output", tmp_path / f"{k}.svg").exit_code == 0
         ElementTree.parse(tmp_path / f"{k}.svg")
-
-
-def test_unknown_words_are_reported_and_the_others_drawn(run, vectors, tmp_path):
     result = run("plot", "words", vectors, "w1", "no", "w2", "w3", "-output", tmp_path / "x.png")
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()

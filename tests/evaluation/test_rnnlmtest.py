@@ -70,7 +70,7 @@ def printed(function, *args, **options):
     return out.getvalue()
 
 
-def test_totals_and_every_word(text):
+def test_totals_every_word_and_dynamic_evaluation(text, monkeypatch, lm_prob):
     model = OpenLM()
     p, _ = model.log10s(np.zeros(5), 0, IDS)
     known = np.array(IDS) >= 0
@@ -84,6 +84,14 @@ def test_totals_and_every_word(text):
     assert lines[:2] == ["Index   P(NET)          Word", "-" * 34]
     assert lines[2:6] == [f"{k}\t{p[i]:.10f}\t{CLOSED[k]}" for i, k in enumerate(IDS[:4])]
     assert lines[9] == "-1\t0\t\tOOV" and len(lines) == 2 + 20 + 4 + 1
+    model = OpenLM()
+    before = printed(rnnlmtest.test, model, text)
+    monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
+    assert printed(rnnlmtest.test, model, text, dynamic=0.3) == before and model.lr == 0.3
+    assert printed(rnnlmtest.test, model, text) != before
+    whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
+    monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
+    assert printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2) == whole
 
 
 def test_interpolation_with_another_model(text, lm_prob):
@@ -107,17 +115,6 @@ def test_interpolation_with_another_model(text, lm_prob):
     lines = lines.split("\n")
     assert lines[:2] == ["Index   P(NET)          P(LM)           Word", "-" * 50]
     assert lines[2] == f"{IDS[0]}\t{p[0]:.10f}\t{q[0]:.10f}\tthe" and lines[9] == "-1\t0\t\t0\t\tOOV"
-
-
-def test_dynamic_learns_the_whole_text_at_once(text, monkeypatch, lm_prob):
-    model = OpenLM()
-    before = printed(rnnlmtest.test, model, text)
-    monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
-    assert printed(rnnlmtest.test, model, text, dynamic=0.3) == before and model.lr == 0.3
-    assert printed(rnnlmtest.test, model, text) != before
-    whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
-    monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
-    assert printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2) == whole
 
 
 BAD = {
@@ -202,9 +199,6 @@ def test_nbest_interpolated_with_another_model(hypotheses, tmp_path):
         f"test log probability 0.750000*rnn + 0.250000*other_lm: {both:f}\n\n"
         f"PPL net: {ppl[0]:f}\nPPL other: {ppl[1]:f}\nPPL combine: {ppl[2]:f}\n"
     )
-
-
-def test_no_hypotheses(tmp_path):
     (tmp_path / "empty").write_text("\n\n")
     refused(lambda: printed(rnnlmtest.nbest, OpenLM(), str(tmp_path / "empty")), "empty: no hypotheses")
 

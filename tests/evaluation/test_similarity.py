@@ -43,22 +43,6 @@ def test_sets_are_sorted_whatever_their_layout(tmp_path):
     assert similarity_set.pairs == [("city", "new york")] * 2
 
 
-@pytest.mark.parametrize("text, message", [
-    (b"dog cat 1\ndog cat\n", ":2: expected `word word score`, found 'dog cat'"),
-    (b"# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
-    (b"a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
-    (b"a b 1\na b -inf\n", ":2: the score '-inf' is not a finite number"),
-    (b"a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),
-    (b"# nothing\nword word score\n", ": holds no word pairs"),
-    (b"a b 1\nc d 1_0\n", ":2: the score '1_0' is not a finite number"),
-    (b"a b inf\nc d 1\n", ":1: the score 'inf' is not a finite number"),
-    (b"a b 1\nc\0 d 1\n", ":2: a zero byte"),
-    (b"a b 1\n" + 99 * b"c " + b"\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
-])  # fmt: skip
-def test_errors_name_the_line(tmp_path, text, message):
-    check_complaint(read_set, tmp_path / "set", text, message)
-
-
 def test_published_sets_have_their_published_sizes(measured_data):
     sizes = {"SIMLEX-999": 999, "MEN-TR-3k": 3000, "RW-STANFORD": 2034, "VERB-143": 144, "MTurk-771": 771}
     for name, size in sizes.items():
@@ -70,7 +54,7 @@ def test_published_sets_have_their_published_sizes(measured_data):
 # Spearman
 
 
-def test_spearman_agrees_with_scipy_with_and_without_ties():
+def test_ranks_agree_with_scipy_also_in_resamples(monkeypatch):
     scipy_stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(1)
     for trial in range(100):
@@ -79,6 +63,14 @@ def test_spearman_agrees_with_scipy_with_and_without_ties():
         y = rng.integers(4, size=P) + x * (trial % 3)
         if np.ptp(x) and np.ptp(y):
             assert spearman(x, y) == pytest.approx(scipy_stats.spearmanr(x, y).statistic, abs=1e-12)
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(2)
+    scores, cosines = rng.integers(5, size=30), np.round(rng.standard_normal(30), 1)
+    draws = np.random.default_rng(9).integers(30, size=(25, 30))
+    expected = [scipy_stats.spearmanr(scores[draw], cosines[draw]).statistic for draw in draws]
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(similarity, "BLOCK", 100)
+    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +85,7 @@ def test_spearman_is_nan_where_undefined(x, y):
 # Policies
 
 
-def test_a_pair_with_an_unknown_word_under_each_policy():
+def test_policies_for_unknown_words_and_case():
     toy = set_of(("a", "c", 1), ("a", "x", 2), ("x", "y", 3), ("a", "null", 4))
     skip, zero, mean = (judge(PLANE, toy, oov) for oov in ("skip", "zero", "mean"))
     for judged in (skip, zero, mean):
@@ -105,9 +97,6 @@ def test_a_pair_with_an_unknown_word_under_each_policy():
     assert zero.used.all() and zero.cosines[1:3].tolist() == [0, 0]
     # The mean of the five vectors is (1, 1.2).
     assert mean.used.all() and mean.cosines[1:3] == pytest.approx([1 / math.sqrt(2.44), 1])
-
-
-def test_cases_of_words():
     toy = set_of(("a", "Dog", 1), ("a", "dog", 2), ("A", "c", 3))
     assert judge(PLANE, toy, case="as-is").known.tolist() == [True, False, False]
     assert judge(PLANE, toy, case="lower").known.tolist() == [False, False, True]
@@ -142,18 +131,7 @@ def test_rho_agrees_with_gensim(toy, tmp_path):
 # Bootstrap
 
 
-def test_every_resample_is_ranked_exactly(monkeypatch):
-    scipy_stats = pytest.importorskip("scipy.stats")
-    rng = np.random.default_rng(2)
-    scores, cosines = rng.integers(5, size=30), np.round(rng.standard_normal(30), 1)
-    draws = np.random.default_rng(9).integers(30, size=(25, 30))
-    expected = [scipy_stats.spearmanr(scores[draw], cosines[draw]).statistic for draw in draws]
-    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(similarity, "BLOCK", 100)
-    assert bootstrap(scores, [cosines], 25, 9)[0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_interval_width_matches_theory_and_shrinks_with_pairs():
+def test_widths_of_intervals():
     rng = np.random.default_rng(3)
     widths = []
     for P in (100, 400, 1600):
@@ -163,10 +141,7 @@ def test_interval_width_matches_theory_and_shrinks_with_pairs():
         assert high - low == pytest.approx(2 * 1.96 / math.sqrt(P - 1), rel=0.2)
         widths.append(high - low)
     assert widths[0] > widths[1] > widths[2]
-
-
-def test_intervals_of_two_or_three_pairs_are_uninformative():
-    """For two pairs rho is 1, -1, or undefined; a resample of three repeats a single pair with probability 1/9."""
+    # For two pairs rho is 1, -1, or undefined; a resample of three repeats a single pair with probability 1/9.
     for P in (2, 3):
         x = np.arange(P)
         assert interval(bootstrap(x, [x], 1000, 1)[0]) == (-1, 1)
@@ -175,7 +150,7 @@ def test_intervals_of_two_or_three_pairs_are_uninformative():
     assert [compare(pairs, one, one)[0][end] for end in ("low", "high")] == [-2, 2]
 
 
-def test_resamples_depend_on_the_seed_alone_and_not_on_other_sets():
+def test_resamples_depend_on_the_seed_alone_and_are_paired():
     x, y = np.random.default_rng(4).standard_normal((2, 50))
     one, again, other = (bootstrap(x, [y], 100, seed)[0] for seed in (1, 1, 2))
     assert (one == again).all() and (one != other).any()
@@ -188,10 +163,7 @@ def test_resamples_depend_on_the_seed_alone_and_not_on_other_sets():
     for draws in ([similarity.summarize(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
         assert abs(np.corrcoef(draws)[0, 1]) < 0.15
     assert abs(np.corrcoef([compare(s, one, two)[2][1:] for s in sets])[0, 1]) < 0.15
-
-
-def test_a_difference_is_paired():
-    """The difference of two nearly equal systems has a far narrower interval than either rho."""
+    # The difference of two nearly equal systems has a far narrower interval than either rho.
     rng = np.random.default_rng(6)
     scores = rng.standard_normal(300)
     first = scores + rng.standard_normal(300)
@@ -224,9 +196,6 @@ def test_p_approximates_the_exact_permutation_test(monkeypatch):
     assert p == p_value(scores, two, one, 20_000, 1)
     monkeypatch.setattr(similarity, "BLOCK", 100)
     assert p == p_value(scores, one, two, 20_000, 1)
-
-
-def test_p_of_certain_and_undefined_differences():
     assert similarity.permutation_test(np.array([0.5, np.nan, 0.1, -0.6])) == 0.75
     assert similarity.permutation_test(np.array([0.5])) is None
     scores, noise = np.random.default_rng(8).standard_normal((2, 200))
@@ -286,28 +255,30 @@ def test_words(tmp_path, line, words):
 
 
 ERRORS = [
+    (b"dog cat 1\ndog cat\n", ":2: expected `word word score`, found 'dog cat'"),
+    (b"# x\na\tb\t1\n\tdog\t3\n", ":3: expected"),
+    (b"a b 1\na b nan\n", ":2: the score 'nan' is not a finite number"),
+    (b"a b 1\na b 2\nd\xff e 3\n", ":3: not UTF-8 text"),
+    (b"# nothing\nword word score\n", ": holds no word pairs"),
+    (b"a b 1\nc d 1_0\n", ":2: the score '1_0' is not a finite number"),
+    (b"a b inf\nc d 1\n", ":1: the score 'inf' is not a finite number"),
+    (b"a b 1\nc\0 d 1\n", ":2: a zero byte"),
+    (b"a b 1\n" + 99 * b"c " + b"\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
     ("cat dog x\na b 1\n", ":1: the score 'x' is not a finite number; correct it, or put # before a header"),
     ("cat dog 3,5\na b 1\n", ":1: expected `word word score`, found 'cat dog 3,5'"),
-    ("a b 1\ncat dog 3,5\n", ":2: expected `word word score`, found 'cat dog 3,5'"),
     ("cat;dog;3,5\na;b;1\n", ":1: expected `word word score`, found 'cat;dog;3,5'"),
     ("cat\tdog\t3,5\na\tb\t1\n", ":1: the score '3,5' is not a finite number"),
     ("cat\tdog\tmean 3\na\tb\tx\n", ":2: the score 'x'"),
     ("word1\tword2\tscore\nword1\tword2\tscore\n", ":2: the score 'score' is not a finite number"),
-    ("new york city 3\n", ":1: expected `word word score`"),
     ("cat dog N 3\n", ":1: expected `word word score`"),
     ("a\tb\t1\t2\n", ":1: several numbers, of which the first, '1', is not the mean of the others; remove all but"),
     ("a\tb\tN\t5\t1\t2\n", ":1: several numbers, of which the first, '5', is not the mean"),
     ("a\tb\tN\tV\n", ":1: expected `word word score`"),
     ("word1\tword2\tPOS\tx\na\tb\tN\t1\n", ":1: expected one column named like a score, found none"),
-    (
-        "word1,word2,mean,rating\na,b,1,2\n",
-        ":1: expected one column named like a score, found 'mean', 'rating'; remove",
-    ),
+    ("word1,word2,mean,rating\na,b,1,2\n", ":1: expected one column named like a score, found 'mean', 'rating';"),
     (SIMLEX + "cat\tdog\t1.58\t2.72\t2.81\t2\t7.25\t1\t0.41\n", ":2: expected `word word score`"),
     ("take\tgo\tV\t5\tNONE\ntake\tgo\t5\tNONE\n", ":2: expected `word word score`"),
     ("take\tgo\tV\t5\tNONE\ntake\tgo\tV\tNONE\t5\n", ":2: the score 'NONE' is not a finite number"),
-    ("take\tgo\tV\t5\tNONE\ntake\tgo\t5\n", ":2: expected `word word score`"),
-    ("a\tb\t1\t1\t1\na\tb\t1\n", ":2: expected `word word score`"),
     ("a\tb\t1\na\tb\t1\t1\n", ":2: expected `word word score`"),
     ('"a,b,3\n', ":1: unexpected end of data; correct the quotes"),
     ('"a"b,c,3\n', ":1: ',' expected after '\"'; correct the quotes"),
@@ -316,5 +287,5 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("text, message", ERRORS)
-def test_errors(tmp_path, text, message):
-    check_complaint(read_pairs, tmp_path / "set", text.encode(), message)
+def test_errors_name_the_line(tmp_path, text, message):
+    check_complaint(read_set, tmp_path / "set", text if isinstance(text, bytes) else text.encode(), message)

@@ -209,7 +209,7 @@ def result_of(pairs, model=None, **options):
     return compare(model, Lexicon(model.vocab), read_pairs(pairs), **options)
 
 
-def test_accuracy_by_paradigm(messages):
+def test_accuracy_by_paradigm_and_of_unknown_words(messages):
     first, second, mean = result_of(pairs_of("a", 6, 3, same=1, unknown=1) + pairs_of("b", 5, 0), batch=3)
     assert [first[name] for name in ("paradigm", "pairs", "ties", "unknown", "accuracy")] == ["a", 11, 1, 1, 0.65]
     assert (first["low"], first["high"]) == wilson(6.5, 10) and first["accuracy_unknown"] == 1
@@ -218,9 +218,6 @@ def test_accuracy_by_paradigm(messages):
     half = 1.959964 * math.sqrt(np.var([1] * 6 + [0] * 3 + [0.5]) / 10) / 2
     np.testing.assert_allclose([mean[x] for x in ("accuracy", "low", "high")], [0.825, 0.825 - half, 0.825 + half])
     assert "pairs:10" in messages()
-
-
-def test_accuracy_of_a_model_that_knows_nothing_or_few_words(messages):
     results = result_of(pairs_of("a", 8, 0, unknown=1, unknown_wrong=1) + pairs_of("b", 9, 0, unknown_wrong=1))
     assert [line["accuracy"] for line in results] == [None, 1, 1] and results[2]["paradigm"] == "mean"
     assert [line["accuracy_unknown"] for line in results] == [0.5, 0, 1 / 3]

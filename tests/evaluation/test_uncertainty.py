@@ -27,7 +27,7 @@ def plain_cosine(a, b):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_intervals_are_students_on_fishers_z():
+def test_intervals_of_means_and_differences():
     values = RNG.uniform(-0.9, 0.9, 12)
     z = np.arctanh(values)
     ends = np.tanh(z.mean() + np.array(stats.t.interval(0.95, 11)) * z.std(ddof=1))
@@ -42,10 +42,7 @@ def test_intervals_are_students_on_fishers_z():
     shifted = np.tanh(np.percentile(np.arctanh(many), [2.5, 97.5]) - middle)
     np.testing.assert_allclose(uncertainty.estimate(many, [0.0])[1:3], shifted)
     assert np.isnan(uncertainty.estimate([0.5])[1:3]).all()
-
-
-def test_differences_have_welchs_degrees_of_freedom():
-    """The interval is for the difference of two single runs: variances are not divided by the numbers of runs."""
+    # The interval is for the difference of two single runs: variances are not divided by the numbers of runs.
     one, two = RNG.normal(0, 1, 7), RNG.normal(1, 3, 12)
     a, b = one.var(ddof=1), two.var(ddof=1)
     freedom = (a + b) ** 2 / (a**2 / 6 + b**2 / 11)
@@ -74,7 +71,7 @@ def test_neighbors_have_the_cosines_and_ranks_of_each_run():
         assert answer["in_top"] == sum(rank <= 4 for rank in ranks)
 
 
-def test_neighbors_are_ordered_by_the_runs_on_the_whole_text():
+def test_neighbors_and_cosines_of_sums():
     runs = some_runs()
     whole = RNG.standard_normal((2, V, E)).astype(np.float32)
     both = Runs(runs.words, runs.matrix, runs.present, runs.counts, {}, whole)
@@ -84,9 +81,6 @@ def test_neighbors_are_ordered_by_the_runs_on_the_whole_text():
     assert answers[0]["cosine"] == pytest.approx(max(means.values()), abs=1e-6)
     alone = uncertainty.neighbors(runs, [[(7, 1)]], top=V)[0]
     assert {a["neighbor"]: a["rank"] for a in answers} == {a["neighbor"]: a["rank"] for a in alone}
-
-
-def test_cosines_of_sums():
     runs = some_runs(missing=[(1, 3)])
     values = uncertainty.cosine_of(runs, [(2, 1)], [(3, 1), (4, -1)])
     units = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in runs.matrix]

@@ -9,7 +9,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import check_space, new_part, open_output
 
 
-def test_a_file_appears_when_the_block_ends(tmp_path):
+def test_files_appear_when_the_block_ends_also_through_symlinks(tmp_path):
     path, plain = tmp_path / "out", tmp_path / "plain"
     with open_output(str(path)) as file:
         file.write(b"half")
@@ -18,6 +18,15 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
     assert path.read_bytes() == b"half whole" and os.listdir(tmp_path) == ["out"]
     plain.touch()
     assert path.stat().st_mode == plain.stat().st_mode
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with open_output(str(link)) as file:
+        file.write(b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new"
+    with open_output(os.devnull) as file:
+        file.write(b"gone")
+    assert not os.path.isfile(os.devnull)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -28,18 +37,6 @@ def test_a_failure_leaves_the_old_file(tmp_path, error):
             file.write(b"new")
             raise error
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["out"]
-
-
-def test_symlinks_and_devices(tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_bytes(b"old")
-    link.symlink_to(target)
-    with open_output(str(link)) as file:
-        file.write(b"new")
-    assert link.is_symlink() and target.read_bytes() == b"new"
-    with open_output(os.devnull) as file:
-        file.write(b"gone")
-    assert not os.path.isfile(os.devnull)
 
 
 @pytest.mark.parametrize("path", ["/", "/nonexistent/out", "no-folder/"])
@@ -65,7 +62,7 @@ def test_abandoned_partial_files_are_removed(tmp_path):
         assert not os.path.exists(part)
 
 
-def test_a_complete_file_is_safe_until_it_is_renamed(tmp_path, monkeypatch):
+def test_a_complete_file_survives_other_processes(tmp_path, monkeypatch):
     """Another process starts writing the same output just before the file is renamed."""
     replace = os.replace
 
@@ -77,9 +74,6 @@ def test_a_complete_file_is_safe_until_it_is_renamed(tmp_path, monkeypatch):
     with open_output(str(tmp_path / "out")) as file:
         file.write(b"whole")
     assert (tmp_path / "out").read_bytes() == b"whole"
-
-
-def test_a_partial_file_removed_before_it_is_locked_is_recreated(tmp_path, monkeypatch):
     import fcntl
 
     lock, removed = fcntl.flock, []

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
+import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
 from tiedtools.files import modelfile
@@ -43,6 +44,13 @@ def refused(call, *named, kind=TiedtoolsError):
 def save(model, path):
     with open(path, "wb") as file:
         model.save(file)
+    return path
+
+
+def make(kind, **settings):
+    """Return the estimator of a kind of model."""
+    made = {"w2v": tt.Word2Vec, "nmt": tt.Translator}.get(kind, lambda **settings: tt.LanguageModel(kind, **settings))
+    return made(**settings)
 
 
 def rewrite(path, change):

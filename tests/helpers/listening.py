@@ -1,9 +1,15 @@
 """Capture of the library's log messages."""
 
 import contextlib
+import io
 import logging
 
 from tiedtools.base.messages import log
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 @contextlib.contextmanager

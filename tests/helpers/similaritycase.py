@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.vectors.vectors import Vectors
 
 
 def write_set(path, triples):
@@ -12,8 +13,7 @@ def write_set(path, triples):
 
 
 def write_vectors(path, words, matrix):
-    rows = ["{} {}".format(word, " ".join(f"{x:.6f}" for x in row)) for word, row in zip(words, matrix)]
-    path.write_text(f"{len(matrix)} {len(matrix[0])}\n" + "\n".join(rows) + "\n")
+    Vectors(list(words), matrix).write(path)
     return path
 
 

@@ -63,22 +63,22 @@ def test_formats_like_printf():
     text, done = format_column(values)
     assert done == len(values) > 50_000
     assert text == expected_column(values)
-
-
-def test_formatting_rounds_half_to_even():
     # x = odd / 128 makes x * 1e6 end in exactly .5
     values = np.arange(-40_001, 40_001, 2, dtype=np.float32) / 128
     assert (values.astype(np.float64) * 1e6 % 1 == 0.5).all()
     assert format_column(values)[0] == b"".join(b"w %.6f\n" % x for x in values.tolist())
-
-
-def test_formats_edge_cases():
     values = np.float32([0.0, -0.0, 0.9999999, 9.999999, 10, -999999936])
     expected = "0.000000 -0.000000 1.000000 9.999999 10.000000 -999999936.000000"
     assert format_column(values)[0].decode() == "".join(f"w {x}\n" for x in expected.split())
+    out = np.empty(200, np.uint8)
+    text = np.frombuffer("xéyz".encode(), np.uint8)
+    matrix = np.float32([[1, 2], [3, 4], [5, 6]])
+    done, size = format_rows(out, matrix, text, np.array([0, 1, 3, 5]), 1, 3, 2)
+    assert done == 3
+    assert out[:size].tobytes().decode() == "é 3.000000 4.000000\nyz 5.000000 6.000000\n"
 
 
-def test_small_values_are_not_written_as_zero():
+def test_small_values_and_single_numbers_are_formatted_like_printf():
     """Nine digits, where six decimals would be 0 and in vectors that are small as a whole."""
     rows = [0.5, -1e-9, 4.9e-7, -5.1e-7, 1e-45, 0, -0.0], [0.0009, -5.1e-7, 1e-4, 2e-38, 0, -0.0, 1]
     matrix = np.float32([*rows, [*rows[1][:-1], 1e-4]])
@@ -92,20 +92,24 @@ def test_small_values_are_not_written_as_zero():
     again = np.empty_like(matrix)
     parse_rows(again, np.empty((3, 2), np.int64), out[:size], 0, 3, 7)
     np.testing.assert_array_equal(bits(again[2]), bits(matrix[2]))
+    rng = np.random.default_rng(1)
+    powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
+    edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
+    near = [np.nextafter(np.float32(p), np.float32(q)) for p in powers for q in (-np.inf, np.inf)]
+    x = np.array([*powers, *edges, *near, *rng.normal(size=20_000), *rng.normal(size=20_000) * 1e-6], np.float32)
+    n, text = numbers_as_text(x)
+    assert n == x.size
+    lines = text.decode().splitlines()
+    expected = [f"{value:.9g}" for value in x]
+    assert sum(a != b for a, b in zip(lines, expected)) <= 2
+    assert np.array(lines, np.float32).tobytes() == x.tobytes()
+    x = random_float32(np.random.default_rng(2), 50_000)
+    assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("value", [1e9, -1e9, 3e38, np.inf, -np.inf, np.nan])
 def test_formatting_stops_at_unsupported_values(value):
     assert format_column([0.5, value, 0.25]) == (b"w 0.500000\n", 1)
-
-
-def test_formatting_starts_at_a_given_row():
-    out = np.empty(200, np.uint8)
-    text = np.frombuffer("xéyz".encode(), np.uint8)
-    matrix = np.float32([[1, 2], [3, 4], [5, 6]])
-    done, size = format_rows(out, matrix, text, np.array([0, 1, 3, 5]), 1, 3, 2)
-    assert done == 3
-    assert out[:size].tobytes().decode() == "é 3.000000 4.000000\nyz 5.000000 6.000000\n"
 
 
 @pytest.mark.parametrize(
@@ -117,11 +121,23 @@ def test_parses_printf_output(written):
     assert_parsed_like_python([written % x for x in values], stops=2)
 
 
-def test_parses_random_float32():
+def test_parses_random_float32_and_unusual_notations():
     values = random_float32(np.random.default_rng(3), 20_000)
     values = values[abs(values) > 1e-37]
     assert_parsed_like_python([b"%.9g" % x for x in values.tolist()], stops=2)
     assert_parsed_like_python([repr(x).encode() for x in values.tolist()], stops=2)
+    numbers = b"1 +1 -1 .5 5. -.5e1 1E3 1e+3 1e-3 00.1 0e9999 -0.0 0.00000000000000000000012 1e22 9876543210987654321"
+    assert_parsed_like_python(numbers.split(), stops=0)
+    text = "a 1 2\r\né\t\t3  4 \t\n\u00a0\x0b 5 6 \r\n".encode()
+    matrix = np.empty((4, 2), np.float32)
+    spans = np.zeros((4, 2), np.int64)
+    assert parse_rows(matrix, spans, np.frombuffer(text, np.uint8), 0, 4, 2) == (3, len(text))
+    assert matrix[:3].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert [text[a:b].decode() for a, b in spans[:3]] == ["a", "é", "\u00a0\x0b"]
+    data = np.frombuffer(b"a 1\nb 2\nc 3\n", np.uint8)
+    matrix = np.zeros((3, 1), np.float32)
+    assert parse_rows(matrix, np.empty((3, 2), np.int64), data, 4, 1, 1) == (1, 8)
+    assert matrix.tolist() == [[2], [0], [0]]
 
 
 def test_midpoints_between_two_float32_are_parsed_correctly_or_refused():
@@ -130,11 +146,6 @@ def test_midpoints_between_two_float32_are_parsed_correctly_or_refused():
     middle = middle[np.isfinite(middle)]
     numbers = [b"%.*e" % (digits, x) for x in middle.tolist() for digits in (15, 16, 17, 30)]
     assert_parsed_like_python(numbers, stops=len(numbers))
-
-
-def test_parses_unusual_notations():
-    numbers = b"1 +1 -1 .5 5. -.5e1 1E3 1e+3 1e-3 00.1 0e9999 -0.0 0.00000000000000000000012 1e22 9876543210987654321"
-    assert_parsed_like_python(numbers.split(), stops=0)
 
 
 @pytest.mark.parametrize(
@@ -156,46 +167,11 @@ def test_parsing_stops_at_malformed_lines(line):
     assert spans[0].tolist() == [0, 1]
 
 
-def test_parses_spaces_tabs_and_crlf():
-    text = "a 1 2\r\né\t\t3  4 \t\n\u00a0\x0b 5 6 \r\n".encode()
-    matrix = np.empty((4, 2), np.float32)
-    spans = np.zeros((4, 2), np.int64)
-    assert parse_rows(matrix, spans, np.frombuffer(text, np.uint8), 0, 4, 2) == (3, len(text))
-    assert matrix[:3].tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert [text[a:b].decode() for a, b in spans[:3]] == ["a", "é", "\u00a0\x0b"]
-
-
-def test_parses_at_most_the_requested_rows():
-    data = np.frombuffer(b"a 1\nb 2\nc 3\n", np.uint8)
-    matrix = np.zeros((3, 1), np.float32)
-    assert parse_rows(matrix, np.empty((3, 2), np.int64), data, 4, 1, 1) == (1, 8)
-    assert matrix.tolist() == [[2], [0], [0]]
-
-
 def numbers_as_text(numbers):
     out = np.full(16 * numbers.size + 1, 255, np.uint8)
     n, size = format_numbers(out, numbers)
     assert out[16 * numbers.size] == 255
     return n, out[:size].tobytes()
-
-
-def test_single_numbers_are_formatted_like_printf():
-    rng = np.random.default_rng(1)
-    powers = [float(f"{sign}1e{k}") for k in range(-44, 39) for sign in "+-"]
-    edges = [0.0, -0.0, 1e-45, 3.4028235e38, 0.1, 0.30000001, 99999.9921875, 9999999, 16777216, 1e5, 123456789, 0.0001]
-    near = [np.nextafter(np.float32(p), np.float32(q)) for p in powers for q in (-np.inf, np.inf)]
-    x = np.array([*powers, *edges, *near, *rng.normal(size=20_000), *rng.normal(size=20_000) * 1e-6], np.float32)
-    n, text = numbers_as_text(x)
-    assert n == x.size
-    lines = text.decode().splitlines()
-    expected = [f"{value:.9g}" for value in x]
-    assert sum(a != b for a, b in zip(lines, expected)) <= 2
-    assert np.array(lines, np.float32).tobytes() == x.tobytes()
-
-
-def test_nine_digits_round_trip_float32():
-    x = random_float32(np.random.default_rng(2), 50_000)
-    assert np.array(numbers_as_text(x)[1].split(), np.float32).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -61,6 +61,12 @@ def test_kernels_are_recompiled_when_their_file_changes(load, tmp_path):
     assert [load(), load()] == [False, True]
 
 
+def test_kernels_are_recompiled_when_a_helper_changes(load, monkeypatch):
+    assert [load(), load()] == [False, True]
+    monkeypatch.setattr(jit, "digest", lambda: "another")
+    assert [load(), load()] == [False, True]
+
+
 def test_a_full_disk_does_not_stop_a_kernel(load, cache):
     def fail(*args):
         raise OSError(28, "No space left on device")
@@ -76,12 +82,6 @@ def test_nothing_is_cached_after_an_upgrade_during_the_run(load):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jit, "changed", lambda: True)
         assert [load(), load()] == [False, False]
-    assert [load(), load()] == [False, True]
-
-
-def test_kernels_are_recompiled_when_a_helper_changes(load, monkeypatch):
-    assert [load(), load()] == [False, True]
-    monkeypatch.setattr(jit, "digest", lambda: "another")
     assert [load(), load()] == [False, True]
 
 
@@ -229,18 +229,18 @@ def test_xdg_cache_home(user):
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("value", ["", "relative", None])
-def test_default(user, monkeypatch, value):
-    monkeypatch.delenv("XDG_CACHE_HOME") if value is None else monkeypatch.setenv("XDG_CACHE_HOME", value)
-    monkeypatch.setenv("HOME", str(user / "home"))
-    assert find().parent == user / "home" / ".cache" / "tiedtools" / "kernels"
-
-
 def test_numba_cache_dir_comes_first(user, monkeypatch):
     monkeypatch.setattr(cachefolder.numba.config, "CACHE_DIR", str(user / "numba"))
     assert find().parent == user / "numba" / "tiedtools" and not (user / "cache").exists()
     (user / "numba" / "tiedtools").chmod(0o755)
     assert find().parent == user / "cache" / "tiedtools" / "kernels"
+
+
+@pytest.mark.parametrize("value", ["", "relative", None])
+def test_default(user, monkeypatch, value):
+    monkeypatch.delenv("XDG_CACHE_HOME") if value is None else monkeypatch.setenv("XDG_CACHE_HOME", value)
+    monkeypatch.setenv("HOME", str(user / "home"))
+    assert find().parent == user / "home" / ".cache" / "tiedtools" / "kernels"
 
 
 def test_the_temporary_folder_replaces_a_cache_that_cannot_be_written(user):

@@ -208,13 +208,8 @@ def test_update_is_the_gradient(options):
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
 @pytest.mark.parametrize("options", EACH_INPUT, ids=label)
-def test_tied_update_is_the_sum_of_both_roles(options, tying):
+def test_tied_updates(options, tying):
     assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, **options)
-
-
-@pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
-def test_tied_l_at_rate_0_equals_fixed_signs(options, tying):
     assert_tied_l_at_rate_0_equals_fixed_signs(Tiles, tying, **options)
 
 

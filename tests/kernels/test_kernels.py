@@ -20,20 +20,17 @@ from tiedtools.models.word2vec.tables import huffman_tree, noise_probabilities, 
 from tiedtools.models.word2vec.workspaces import store
 
 
-def test_mix_is_splitmix64():
+def test_random_numbers():
     # First outputs of the published generator for seed 1234567.
     stream = reference.Stream(1234567)
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     assert [stream.draw() for _ in range(3)] == expected
     assert mix(np.uint64((1234567 + reference.GOLDEN) & reference.MASK)) == expected[0]
-
-
-def test_below_is_uniform():
     draws = [below(np.uint64(mix(np.uint64(k))), np.uint64(7)) for k in range(70_000)]
     assert np.bincount(draws, minlength=7) == pytest.approx(np.full(7, 10_000), rel=0.05)
 
 
-def test_exp32_error_bound():
+def test_error_bounds():
     x = np.linspace(-86, 87, 100_001).astype(np.float32)
     fast = np.array([exp32(v) for v in x], np.float64)
     exact = np.exp(x.astype(np.float64))
@@ -41,9 +38,6 @@ def test_exp32_error_bound():
     assert (np.abs(fast / exact - 1) < 3e-7 + 1.3e-7 * np.abs(x)).all()
     near = np.abs(x) <= 30
     assert np.abs(fast / exact - 1)[near].max() < 4e-6
-
-
-def test_log1p32_error_bound():
     t = np.linspace(0, 1, 10_001).astype(np.float32)
     fast = np.array([log1p32(v) for v in t], np.float64)
     assert np.abs(fast - np.log1p(t.astype(np.float64))).max() < 4e-7
@@ -119,13 +113,6 @@ def test_noise_probabilities(exponent):
         np.testing.assert_allclose(p[1:], power[1:] + seen * power[0] / seen.sum(), rtol=1e-12)
 
 
-def test_subsampling_thresholds_match_word2vec():
-    keep = subsampling_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
-    f = COUNTS / COUNTS.sum()
-    np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
-    assert (subsampling_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
-
-
 def subsampled(ids, keep, seed=5):
     """Return (tokens, begins, ends) after subsampling."""
     tokens, begins, ends = np.full((3, len(ids) + 1), -1, np.int32)
@@ -146,9 +133,6 @@ def test_subsampling_keeps_given_proportions_and_splits_long_sentences():
     assert (begins == at // longest * longest).all()
     assert (ends == np.minimum(begins + longest, len(tokens))).all() and len(tokens) % longest > 1
     assert subsampled(ids, keep, seed=6)[0].size != len(tokens)
-
-
-def test_subsampling_drops_one_word_sentences():
     keep = np.array([0] + [0xFFFFFFFF] * 6 + [0], np.uint32)
     assert [a.tolist() for a in subsampled([1, 0, 0, 2, 3, 0, 4, 0, 7, 5, 7, 0, 5, 7, 6], keep)] == [
         [2, 3, 5, 6], [0, 0, 2, 2], [2, 2, 4, 4]
@@ -156,6 +140,10 @@ def test_subsampling_drops_one_word_sentences():
     assert subsampled([1, 0, 2, 0, 3], keep)[0].size == subsampled([], keep)[0].size == 0
     tokens, _, ends = subsampled([1] * (sampling.LONGEST_SENTENCE + 1) + [0, 2, 3], keep)
     assert len(tokens) == sampling.LONGEST_SENTENCE + 2 == ends[-1], "the one-word rest of a split sentence"
+    keep = subsampling_thresholds(COUNTS, 1e-2) / 0xFFFFFFFF
+    f = COUNTS / COUNTS.sum()
+    np.testing.assert_allclose(keep, np.minimum((np.sqrt(f / 1e-2) + 1) * 1e-2 / f, 1), rtol=1e-6)
+    assert (subsampling_thresholds(COUNTS, 0) == 0xFFFFFFFF).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -180,12 +168,9 @@ def test_huffman_codes_are_optimal_and_prefix_free(seed):
     assert len(prefix_of) == 49
 
 
-def test_huffman_two_words():
+def test_huffman_codes_of_few_and_of_absent_words():
     nodes, codes, starts = huffman_tree(np.array([7, 3]))
     assert nodes.tolist() == [0, 0] and codes.tolist() == [1, 0] and starts.tolist() == [0, 1, 2]
-
-
-def test_huffman_codes_of_words_with_count_zero_are_short():
     assert np.diff(huffman_tree(np.array([9] + [0] * 1000))[2]).max() <= 11
 
 
@@ -203,7 +188,7 @@ def gathered(shared, words, thread):
     return out
 
 
-def test_single_thread_applies_changes_immediately():
+def test_changes_are_merged_in_thread_order():
     rng = np.random.default_rng(0)
     matrix = integers(rng, V, P)
     expected, shared = matrix.copy(), store(matrix, 1, 5)
@@ -213,6 +198,17 @@ def test_single_thread_applies_changes_immediately():
         np.add.at(expected, words, change)
         np.testing.assert_array_equal(matrix, expected)
         np.testing.assert_array_equal(gathered(shared, words, 0), expected[words])
+    # Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1.
+    results = []
+    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
+        matrix = np.ones((V, P), np.float32)
+        shared = store(matrix, 2, 1)
+        for t in (1, 0):
+            scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
+        merge(*shared[:2], 0)
+        merge(*shared[:2], 1)
+        results.append(set(matrix[0]))
+    assert results == [{0}, {1}]
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
@@ -254,20 +250,6 @@ def test_frozen_rows_are_never_changed(threads):
     scatter(*shared, words, change, 0)
     np.add.at(expected, words[[0, 4]], change[[0, 4]])
     np.testing.assert_array_equal(gathered(shared, list(range(V)), 0), expected)
-
-
-def test_changes_are_merged_in_thread_order():
-    """Rounding is then reproducible: (1 + 2**24) - 2**24 is 0, but (1 - 2**24) + 2**24 is 1."""
-    results = []
-    for first, second in [(2**24, -(2**24)), (-(2**24), 2**24)]:
-        matrix = np.ones((V, P), np.float32)
-        shared = store(matrix, 2, 1)
-        for t in (1, 0):
-            scatter(*shared, np.zeros(1, np.int32), np.full((1, P), [first, second][t], np.float32), t)
-        merge(*shared[:2], 0)
-        merge(*shared[:2], 1)
-        results.append(set(matrix[0]))
-    assert results == [{0}, {1}]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])

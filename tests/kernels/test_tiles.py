@@ -259,13 +259,10 @@ def test_log_probabilities_highest_first_ties_by_id(B, V, K, dtype, tolerance):
         np.testing.assert_allclose(logprobs, np.take_along_axis(expected, ids, 1), rtol=tolerance, atol=tolerance)
 
 
-def test_large_scores_and_peaks_that_come_late():
+def test_large_scores_and_numbers_that_are_never_chosen():
     scores = np.arange(300, dtype=np.float32)[None] * 100
     logprobs, ids = found(scores, scores[0, :0], 3)
     assert ids.tolist() == [[299, 298, 297]] and logprobs.tolist() == [[0, -100, -200]]
-
-
-def test_numbers_that_are_never_chosen():
     scores, b = np.array([[1.0, 2.0, 1.0, 3.0], [np.nan] * 4]), np.array([-np.inf, 0, -np.inf, 0])
     logprobs, ids = found(scores, b, 3)
     assert ids.tolist() == [[3, 1, -1], [-1, -1, -1]]
@@ -286,13 +283,21 @@ def rounded(x):
     return np.ldexp(np.copysign(np.floor(abs(fraction) * 256 + 0.5), fraction), exponent - 8)
 
 
-def test_pair_rounds_to_nearest():
+def test_pairs_and_their_dots():
     rng = np.random.default_rng(1)
     x, y = (rng.normal(size=1000).astype(np.float32) * np.float32(10.0) ** rng.integers(-30, 30, 1000) for _ in "xy")
     x[:6], y[:6] = [0, -0.0, 1, np.inf, np.nan, 257], [3, np.nan, -np.inf, 0, 1, 1 - 2**-9]
     with np.errstate(invalid="ignore"):
         both = np.array([pair(a, b) for a, b in zip(x, y)], np.uint32)
         np.testing.assert_array_equal(unpack(both), (rounded(x), rounded(y)))
+    rng = np.random.default_rng(1)
+    A, B = (rng.integers(-9, 9, (8, VECTOR)).astype(np.float32) for _ in "AB")
+    pairs = [aligned(8, VECTOR // 2, np.uint32) for _ in "AB"]
+    for X, to in zip((A, B), pairs):
+        fill(to, (0, 0), X, False)
+    S = np.empty((8, 8), np.float32)
+    dots(S, *pairs, 1, 8, 8, EVERYTHING, (A, np.empty(0, np.int32)))
+    np.testing.assert_array_equal(S, A @ B.T)
 
 
 @jit
@@ -364,17 +369,6 @@ def test_products(vectors, accumulate):
         ours = C.copy()
         multiply_transposed(ours, G.T.copy(), B, accumulate, unused, unused)
         np.testing.assert_array_equal(ours, expected)
-
-
-def test_dots():
-    rng = np.random.default_rng(1)
-    A, B = (rng.integers(-9, 9, (8, VECTOR)).astype(np.float32) for _ in "AB")
-    pairs = [aligned(8, VECTOR // 2, np.uint32) for _ in "AB"]
-    for X, to in zip((A, B), pairs):
-        fill(to, (0, 0), X, False)
-    S = np.empty((8, 8), np.float32)
-    dots(S, *pairs, 1, 8, 8, EVERYTHING, (A, np.empty(0, np.int32)))
-    np.testing.assert_array_equal(S, A @ B.T)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="needs x86-64")

@@ -40,12 +40,17 @@ def test_composed_vectors_are_those_of_the_file(model, which):
     assert np.abs(made.matrix[1:] - made["cats"]).max() > 1e-3
 
 
-def test_only_models_with_composed_vectors_have_a_composer(model, tmp_path):
+def test_only_models_with_composed_vectors_read_other_words(model, tmp_path, run, text):
     save(lettered("plain"), tmp_path / "plain.npz")
     Vectors.read(str(model)).write(str(tmp_path / "vectors.txt"))
     assert composer(str(tmp_path / "plain.npz"))(["gods"]).words == ["gods"]
     for name in "vectors.txt", "plain.npz:out", "plain.npz:sum", "-":
         assert composer(str(tmp_path / name) if name != "-" else name) is None
+    path = tmp_path / "m.npz"
+    save(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), path)
+    (tmp_path / "listed").write_text("gods\n")
+    result = run("ppl", path, text, "--vocabulary", tmp_path / "listed")
+    assert result.exit_code == 1 and f"{path}: has a vector per word; to compose vectors, train" in result.stderr
 
 
 def test_unknown_subwords_are_reported(model, messages):
@@ -76,7 +81,7 @@ def test_neighbors_of_words_outside_the_vocabulary(run, model, which):
         assert asked == "gods" and float(score) == pytest.approx(cosine(vector, theirs[word]), abs=1e-4)
 
 
-def test_queries_mix_words_of_all_kinds(run, model):
+def test_queries_and_vectors_of_words_of_all_kinds(run, model, tmp_path):
     result = run("nn", model, "cats + gods", "1!", "cat1", "cat", "--json")
     answer = json.loads(result.stdout)
     assert list(answer["neighbors"]) == ["cats + gods", "cat1", "cat"] and answer["unknown"] == ["1!"]
@@ -85,14 +90,8 @@ def test_queries_mix_words_of_all_kinds(run, model):
     assert result.exit_code == 1 and result.stderr == f"{told}tiedtools: {model}: no vector for '1!'\n"
     typed = run("nn", model, input=b"gods\n1\ncats\n")
     assert typed.exit_code == 1 and typed.stdout.count("\n") == 20
-
-
-def test_analogies_of_words_outside_the_vocabulary(run, model):
     result = run("analogy", model, "cat", "cats", "god", "--top", 1)
     assert result.exit_code == 0 and result.stdout.split("\t")[3] in WORDS
-
-
-def test_vectors_of_exactly_the_words_in_a_file(run, model, tmp_path):
     wanted, written = tmp_path / "words", tmp_path / "vectors.npy"
     wanted.write_text("gods\ncats\n1!\nowl\nat1\ngods\n")
     result = run("convert", model, written, "--words", wanted)
@@ -116,6 +115,11 @@ def test_composed_vectors_in_python(model):
     refused(lambda: other.save(f"{model}.2"), "another vocabulary than its own cannot be saved; save the original")
     refused(lambda: compose(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), ["gods"]), "model: has a vector per word; to")
     refused(lambda: m.compose(["gods"], "both"), "`which='both'` is not one of in, out, sum,", kind=Contradiction)
+    theirs, saved = Vectors.read(str(model)), load_model(str(model))
+    judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
+    assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
+    expected = [cosine(*saved.compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
+    np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
 
 
 PAIRS = [("cats", "owl"), ("Gods", "cats"), ("1!", "cat"), ("tac", "Owls"), ("OWL", "dog")]
@@ -139,14 +143,6 @@ def test_similarity_of_words_outside_the_vocabulary(run, model, pairs, case, cov
         assert tt.evaluate_similarity(source, pairs, **settings)["sets"] == [told]
 
 
-def test_cosines_of_composed_words(model):
-    theirs, compose = Vectors.read(str(model)), load_model(str(model)).compose
-    judged = judge(theirs, SimilaritySet("toy", "toy", PAIRS, np.arange(5.0)), "compose", "lower", composer(str(model)))
-    assert judged.used.tolist() == judged.known.tolist() == [True, True, False, True, True]
-    expected = [cosine(*compose([a.lower(), b.lower()]).matrix) for a, b in PAIRS]
-    np.testing.assert_allclose(judged.cosines[judged.used], np.array(expected)[judged.used], rtol=1e-5)
-
-
 def test_similarity_refuses_files_without_composed_vectors(run, model, pairs, tmp_path):
     vectors = tmp_path / "vectors"
     Vectors.read(str(model)).write(vectors)
@@ -167,7 +163,7 @@ def text(tmp_path):
     return path
 
 
-def test_perplexity_with_the_words_of_a_text(run, model, text, tmp_path):
+def test_perplexity_with_the_words_of_a_text_or_of_the_model(run, model, text, tmp_path):
     (listed := tmp_path / "listed").write_text("gods 3\ncats\n\nowl!\r\ntac 1\nowl\nboxing\n</s> 9\n")
     told = run("ppl", model, text, "--vocabulary", listed, "--json")
     assert f"{model}: 1 of 7 words left out of the vocabulary for unknown subwords: 'owl!'\n" in told.stderr
@@ -179,9 +175,6 @@ def test_perplexity_with_the_words_of_a_text(run, model, text, tmp_path):
     assert found["logprob"] == pytest.approx(logprobs.sum() / np.log(10), rel=1e-6)
     in_python = tt.load(model).of_words("gods cats owl! tac owl boxing".split()).statistics(text)
     assert {"file": found["file"], **in_python} == found
-
-
-def test_perplexity_with_the_model_s_own_words(run, model, text, tmp_path):
     (listed := tmp_path / "listed").write_text("\n".join(WORDS))
     own, same = (json.loads(run("ppl", model, text, "--json", *o).stdout) for o in ([], ["--vocabulary", listed]))
     assert same["logprob"] == pytest.approx(own["logprob"], rel=1e-6) and same["as_unk"] == own["as_unk"] == 4
@@ -200,14 +193,6 @@ def test_vocabularies_of_models_of_all_kinds(run, text, tmp_path, reuse, sampled
         True,
         not problem,
     )
-
-
-def test_models_without_composed_vectors_refuse_other_words(run, text, tmp_path):
-    path = tmp_path / "m.npz"
-    save(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), path)
-    (tmp_path / "listed").write_text("gods\n")
-    result = run("ppl", path, text, "--vocabulary", tmp_path / "listed")
-    assert result.exit_code == 1 and f"{path}: has a vector per word; to compose vectors, train" in result.stderr
 
 
 @pytest.mark.parametrize("reuse, names", [

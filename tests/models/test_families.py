@@ -51,7 +51,7 @@ def saved(tmp_path, monkeypatch):
     return path
 
 
-def test_a_toy_family_is_one_row(run, saved, tmp_path):
+def test_a_toy_family_is_one_row(run, saved, tmp_path, monkeypatch):
     (text := tmp_path / "text").write_text("the cat sat\n")
     for model in load_model(saved), load_language_model(saved), tt.load(saved).model:
         assert type(model) is ToyLM
@@ -63,9 +63,6 @@ def test_a_toy_family_is_one_row(run, saved, tmp_path):
     refused(lambda: load_translator(saved), "toy.npz: is a language model, not a translation model; give a model of")
     refused(lambda: tt.Vectors.read(f"{saved}:source"), "has no source vectors; give a translation model, of")
     refused(lambda: tt.LanguageModel("toys"), "is not one of lstm, lm, rnnlm, ", "toy")
-
-
-def test_without_its_row_it_is_unknown(saved, monkeypatch):
     monkeypatch.delitem(FAMILIES, "toy")
     refused(lambda: tt.load(saved), "is a model of kind 'toy'")
 
@@ -130,12 +127,6 @@ def test_linear_tying_projects_the_input_vectors():
     np.testing.assert_array_equal(model.vectors("out").matrix, model.emb_in)
 
 
-def test_commands_accept_the_suffix(run, tmp_path):
-    path = save_in(lmcase.model(), tmp_path)
-    answers = [run("nn", f"{path}{suffix}", "w7", "-k", 3).stdout for suffix in ("", ":in", ":out")]
-    assert answers[0] == answers[1] != answers[2] and answers[2].count("\n") == 3
-
-
 def test_missing_or_invalid_vectors_are_rejected(tmp_path):
     path = save_in(word2vec(hs=True, negative=0), tmp_path)
     assert Vectors.read(f"{path}:in").dim == 7
@@ -167,9 +158,6 @@ def test_models_are_recognized_by_content(tmp_path):
             np.testing.assert_array_equal(Vectors.read(path + suffix).matrix, model.vectors(which).matrix)
             assert files_read(path + suffix) == [path]
             assert Check(path + suffix).format == "model"
-
-
-def test_vectors_are_read_from_rnnlm_files(tmp_path):
     model = rnnlmcase.model(dtype="float32")
     for binary in (False, True):
         path = tmp_path / "rnnlm"
@@ -181,12 +169,7 @@ def test_vectors_are_read_from_rnnlm_files(tmp_path):
             np.testing.assert_allclose(vectors.matrix, expected.matrix, rtol=1e-6)
 
 
-def test_text_vectors_that_look_like_an_rnnlm_file(tmp_path):
-    (tmp_path / "v").write_text("version: 10 2\nb 3 4\n")
-    assert Vectors.read(tmp_path / "v").words == ["version:", "b"]
-
-
-def test_file_names_that_end_like_a_suffix(tmp_path):
+def test_names_of_files_and_suffixes(tmp_path, run):
     path = save_in(word2vec(), tmp_path, "m")
     other = Vectors(["a"], [[1, 2]])
     other.write(tmp_path / "v:in")
@@ -196,6 +179,11 @@ def test_file_names_that_end_like_a_suffix(tmp_path):
     os.rename(tmp_path / "v:in", tmp_path / "m:out")
     assert Vectors.read(f"{path}:out").words == ["a"]
     refused(lambda: Vectors.read(tmp_path / "m:out:sum"), f"{tmp_path}/m:out: is not a model file, so :sum does not")
+    (tmp_path / "v").write_text("version: 10 2\nb 3 4\n")
+    assert Vectors.read(tmp_path / "v").words == ["version:", "b"]
+    path = save_in(lmcase.model(), tmp_path)
+    answers = [run("nn", f"{path}{suffix}", "w7", "-k", 3).stdout for suffix in ("", ":in", ":out")]
+    assert answers[0] == answers[1] != answers[2] and answers[2].count("\n") == 3
 
 
 def test_piped_and_compressed_models_are_rejected(run, tmp_path):

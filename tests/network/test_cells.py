@@ -56,8 +56,9 @@ def elman(monkeypatch):
     return dataclasses.replace(CONFIG, cell="elman")
 
 
-def test_a_new_cell_is_trained_resumed_saved_and_scored(elman, tmp_path, no_signals):
+def test_a_new_cell_is_trained_and_its_gradients_checked(elman, tmp_path, no_signals):
     is_trained_resumed_saved_and_scored(elman, TRAINING, "elman1.W", tmp_path)
+    are_finite_differences({"elman1.W", "elman1.U", "elman2.W", "elman2.U", "emb_in", "proj.W"}, cell="elman")
 
 
 @pytest.mark.parametrize(
@@ -90,10 +91,6 @@ def is_trained_resumed_saved_and_scored(config, training, parameter, tmp_path):
     words = generate(loaded, lambda logprobs: int(logprobs.argmax()))
     assert all(0 <= next(words) < len(VOCAB) for _ in range(20))
     assert LstmLM.memory(VOCAB, config) > 3 * whole.params.values.nbytes  # plus gradients, the best model, and buffers
-
-
-def test_gradients_of_the_elman_cell(elman):
-    are_finite_differences({"elman1.W", "elman1.U", "elman2.W", "elman2.U", "emb_in", "proj.W"}, cell="elman")
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -140,7 +137,7 @@ def test_more_threads_never_take_longer_by_the_rule_and_two_form_one_group():
     assert divide(16, 20, 1150, 4, 16)[0] == 1, "large layers divide the units"
 
 
-def test_parameter_count_of_zilly_et_al():
+def test_rhn_of_zilly_et_al():
     """Table 1 has 23M: m n + n^2 D weights for each of k and g, their biases, and the tied embeddings and biases."""
     values = {**PRESETS["rhn-ptb"][1]}
     config = LstmConfig(**{name: values[name] for name in values if name in LstmConfig.__dataclass_fields__})
@@ -149,19 +146,13 @@ def test_parameter_count_of_zilly_et_al():
     n, D, V = 830, 10, 10_000
     assert model.n_params == 2 * (n * n * (D + 1) + n * D) + V * n + V
     assert round(model.n_params / 1e6, 1) == 23.5
-
-
-def test_transform_gates_start_closed():
     model = lstm(cell="rhn", transform_bias=-3.0, init=0.0)
     assert (model.params["rhn1.b"] == [[0.0] * 11 + [-3.0] * 11] * 5).all()
     ids, targets, state = window(model)
     x, after = model.network.forward(state, Step(ids))
     share = 1 / (1 + np.exp(3.0))
     np.testing.assert_allclose(after[0], state[0] * (1 - share) ** (5 * len(ids)), rtol=1e-10)  # only the carry path
-
-
-def test_dropped_states_are_carried():
-    """With all of the recurrent input dropped, the state still decays, and does not jump."""
+    # With all of the recurrent input dropped, the state still decays, and does not jump.
     model = lstm(cell="rhn", depth=3, layers=1, dropout_kind="gal", drop_state=0.999999)
     ids, targets, state = window(model)
     model.train_step(ids, targets, state, 0)

@@ -85,13 +85,9 @@ def test_nonfinite_gradient_leaves_parameters_unchanged(threads):
 
 
 @every_case
-def test_losses_match_the_recorded_ones_of_pytorch(name):
+def test_training_matches_pytorch(name):
     np.testing.assert_allclose(trained(name)[1], recorded()[name], rtol=1e-7)
     assert recorded().keys() == CASES.keys() and len({losses[-1] for losses in recorded().values()}) == len(CASES)
-
-
-@every_case
-def test_training_matches_pytorch(name):
     pytest.importorskip("torch")
     (p, losses), (theirs, expected) = trained(name), in_pytorch(name)
     np.testing.assert_allclose(losses, expected, rtol=1e-7 if "asgd" in name else 1e-10)
@@ -101,7 +97,7 @@ def test_training_matches_pytorch(name):
 
 
 @every_case
-def test_threads_and_dense_gradients_change_nothing(name):
+def test_threads_dense_gradients_and_precision(name):
     p, losses = trained(name)
     for options in dict(threads=3), dict(by_rows=False):
         other, again = trained(name, **options)
@@ -109,6 +105,9 @@ def test_threads_and_dense_gradients_change_nothing(name):
         for parameter in SHAPES:
             np.testing.assert_allclose(p[parameter], other[parameter], rtol=1e-11)
     assert not p.padded("W")[:, 5:].any() and not p.padded("E")[:, 3:].any()
+    p, losses = trained(name, dtype="float32", threads=2)
+    assert p.values.dtype == np.float32
+    np.testing.assert_allclose(losses, recorded()[name], rtol=1e-4)
 
 
 @every_case
@@ -129,13 +128,6 @@ def test_frozen_arrays_neither_change_nor_count(name, by_rows):
     with updates[0].averaged(), updates[1].averaged():
         np.testing.assert_array_equal(both["W"], alone["W"])
         np.testing.assert_array_equal(both["E"], start)
-
-
-@every_case
-def test_single_precision(name):
-    p, losses = trained(name, dtype="float32", threads=2)
-    assert p.values.dtype == np.float32
-    np.testing.assert_allclose(losses, recorded()[name], rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -223,18 +215,12 @@ def test_nt_asgd_begins_once_when_validation_no_longer_improves(losses, begins):
     assert changes == [begins] * (begins is not None) and update.begun == (begins is not None)
 
 
-def test_nonmono_is_the_number_of_epochs():
+def test_nt_asgd_is_sgd_until_it_begins():
     update = optimizer(params(), Optimization(optimizer="nt-asgd", nonmono=2), 0.0)
     assert [update.epoch([1, 2, 3, 4][:k]) for k in range(1, 5)] == [False, False, False, True]
-
-
-def test_nt_asgd_begins_after_a_number_of_epochs_at_the_latest():
     for after, begins in (2, 2), (6, 4), (0, 4):
         update = optimizer(params(), Optimization(optimizer="nt-asgd", nonmono=2, average_after=after), 0.0)
         assert [k for k in range(1, 7) if update.epoch([3, 2, 1, 9, 9, 9][:k])] == [begins]
-
-
-def test_nt_asgd_is_sgd_until_it_begins():
     both = []
     for name in "sgd", "nt-asgd":
         p = params()

@@ -44,14 +44,6 @@ def by_rows():
     return params
 
 
-def test_tied_names_share_one_array(params):
-    params["emb_in"][2, 3] = 7
-    assert params["emb_out"][2, 3] == 7 and params["emb_out"].shape == (6, 5)
-    assert np.shares_memory(params["emb_in"], params["emb_out"])
-    assert {name for name, _ in params.owners()} == {"emb_in", "W", "b"}
-    assert params.count == 30 + 15 + 6
-
-
 @pytest.mark.parametrize("first, second", [((6, 5), (5, 6)), ((6, 5), (6, 4)), ((6,), (6, 1))])
 def test_tied_arrays_must_have_the_same_shape(first, second):
     params = Params(Team(1))
@@ -61,7 +53,7 @@ def test_tied_arrays_must_have_the_same_shape(first, second):
         params.add("out", second)
 
 
-def test_arrays_are_disjoint_views_of_the_flat_array(params):
+def test_arrays_are_disjoint_aligned_views_shared_by_tied_names(params):
     assert params.values.dtype == params["W"].dtype == params.dtype
     for k, (name, array) in enumerate(params.owners(), 1):
         assert not array.any(), "arrays overlap or are not zero-initialized"
@@ -71,15 +63,17 @@ def test_arrays_are_disjoint_views_of_the_flat_array(params):
         assert grad.shape == params.padded(name).shape
     assert np.count_nonzero(params.values) == params.count
     assert [np.unique(array).tolist() for _, array in params.owners()] == [[1], [2], [3]]
-
-
-def test_rows_are_aligned_to_cache_lines(params):
     for name in "emb_in", "W":
         padded = params.padded(name)
         assert all(row.ctypes.data % 64 == 0 for row in padded) and (padded.strides[0] // 64) % 2
+    params["emb_in"][2, 3] = 7
+    assert params["emb_out"][2, 3] == 7 and params["emb_out"].shape == (6, 5)
+    assert np.shares_memory(params["emb_in"], params["emb_out"])
+    assert {name for name, _ in params.owners()} == {"emb_in", "W", "b"}
+    assert params.count == 30 + 15 + 6
 
 
-def test_first_gradient_overwrites_and_later_ones_accumulate(params):
+def test_gradients_accumulate_by_rows_or_as_a_whole(params):
     for _ in range(2):
         params.begin_step()
         grad, accumulate = params.gradient("emb_out")
@@ -87,10 +81,7 @@ def test_first_gradient_overwrites_and_later_ones_accumulate(params):
         again, accumulate = params.gradient("emb_in")
         assert accumulate and np.shares_memory(grad, again)
         assert params.gradient("W")[1] is False and params.gradient("W")[1] is True
-
-
-def test_row_gradients_of_an_array_with_a_dense_gradient(params):
-    """Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first."""
+    # Embeddings tied to a full softmax have a dense gradient, whichever layer writes it first.
     rows = np.array([1, 4])
     params.begin_step()
     params.gradient("emb_out")[0][:] = 2
@@ -135,7 +126,7 @@ def test_sparse_rows_become_segments_and_are_cleared():
     assert np.flatnonzero(params.cut(segments(params), "table").any(1)).tolist() == [1]
 
 
-def test_padding_is_zero_whatever_shapes_came_before():
+def test_buffers():
     buffers = Buffers(np.float32)
     shapes = [(99, 15), (4, 40), (20, 40), (3, 70), (10, 5), (2, 3, 17), (12, 17), (10, 40)]
     for shape in shapes:
@@ -143,9 +134,6 @@ def test_padding_is_zero_whatever_shapes_came_before():
         assert array.shape[:-1] == shape[:-1] and array.shape[-1] >= shape[-1]
         assert not array[..., shape[-1] :].any(), shape
         array[..., : shape[-1]] = 1
-
-
-def test_arrays_are_reused():
     buffers = Buffers(np.float32)
     first = buffers("x", 10, 20)
     assert buffers("x", 10, 20) is first and np.shares_memory(buffers("x", 4, 7), first)
@@ -169,11 +157,23 @@ def counts(threads, calls):
     return expected
 
 
-def test_each_thread_runs_the_kernel_once_with_its_index(team):
+def test_threads_run_once_meet_at_barriers_and_raise(team):
     calls = np.zeros((6, 6), np.int64)
     for again in range(20):
         team(mark, calls)
         assert (calls == counts(team.threads, again + 1)).all(), "all threads have finished"
+    out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
+    team(sums, out, totals)
+    for before, after in itertools.pairwise(out):
+        assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
+    assert (totals == 1).all()
+    calls = np.zeros((6, 6), np.int64)
+    for again in range(3):
+        with pytest.raises(ValueError, match="of a kernel"):
+            team(fail, calls)
+        assert (calls == counts(team.threads, 2 * again + 1)).all()
+        team(mark, calls)
+        assert (calls == counts(team.threads, 2 * again + 2)).all()
 
 
 @pytest.mark.parametrize("numbers", [0, FEW - 1, FEW])
@@ -197,15 +197,7 @@ def sums(worker, out, totals):
         totals[k] += 1
 
 
-def test_writes_before_a_barrier_are_visible_after_it(team):
-    out, totals = np.ones((300, team.threads), np.int64), np.zeros(23, np.int64)
-    team(sums, out, totals)
-    for before, after in itertools.pairwise(out):
-        assert (after == before.sum() % 1009 + np.arange(team.threads)).all()
-    assert (totals == 1).all()
-
-
-def test_partitions_are_complete_contiguous_and_balanced():
+def test_parts_are_complete_and_do_not_overlap():
     for count, n, grain in itertools.product([1, 2, 3, 7], [0, 1, 4, 5, 100, 103], [1, 4, 96]):
         parts = [partition((k, count, np.zeros(16, np.int64)), n, grain) for k in range(count)]
         assert parts[0][0] == 0 and parts[-1][1] == n
@@ -213,9 +205,6 @@ def test_partitions_are_complete_contiguous_and_balanced():
             assert begin <= end == then and (end % grain == 0 or end == n)
         grains = [-(-(end - begin) // grain) for begin, end in parts]
         assert max(grains) - min(grains) <= 1
-
-
-def test_parts_of_a_product_are_complete_and_do_not_overlap():
     for count, (M, N) in itertools.product([1, 2, 3, 5, 12, 16], [(1, 64), (5, 800), (20, 64), (700, 208), (208, 816)]):
         C, gate = np.zeros((M, N)), np.zeros(16, np.int64)
         for k in range(count):
@@ -257,35 +246,13 @@ def test_a_team_survives_fork():
     assert (totals == 2).all() and pickle.loads(pickle.dumps(team)).threads == 3
 
 
-def test_threads_end_with_the_team():
-    before = set(threading.enumerate())
-    team = Team(4)
-    team(mark, np.zeros((6, 6), np.int64))
-    threads = set(threading.enumerate()) - before
-    assert len(threads) == 3
-    del team
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive()
-
-
 @jit
 def fail(worker, calls):
     calls[worker[0], worker[1]] += 1
     raise ValueError("of a kernel")
 
 
-def test_exceptions_propagate_and_the_team_stays_usable(team):
-    calls = np.zeros((6, 6), np.int64)
-    for again in range(3):
-        with pytest.raises(ValueError, match="of a kernel"):
-            team(fail, calls)
-        assert (calls == counts(team.threads, 2 * again + 1)).all()
-        team(mark, calls)
-        assert (calls == counts(team.threads, 2 * again + 2)).all()
-
-
-def test_sleeping_threads_are_woken():
+def test_threads_are_woken_and_end_with_the_team():
     """Threads without a job sleep after some milliseconds, and without a core for each of them at once."""
     team = Team(3)
     for restless in (0, 1):
@@ -296,3 +263,12 @@ def test_sleeping_threads_are_woken():
                 time.sleep(0.001)
         team(mark, calls)
         assert (calls == counts(3, 1)).all()
+    before = set(threading.enumerate())
+    team = Team(4)
+    team(mark, np.zeros((6, 6), np.int64))
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 3
+    del team
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()

@@ -128,7 +128,7 @@ def test_a_killed_rank_ends_all_with_one_line_that_names_it(victim, corpus, tmp_
     assert not (tmp_path / "vectors").exists()
 
 
-def test_a_text_missing_on_one_machine(corpus, tmp_path):
+def test_a_text_missing_or_a_disk_full_on_one_machine(corpus, tmp_path):
     for k, there in enumerate((True, False)):
         (tmp_path / f"{k}").mkdir()
         if there:
@@ -139,9 +139,6 @@ def test_a_text_missing_on_one_machine(corpus, tmp_path):
         "tiedtools: rank 1 of 2: text: cannot be read: No such file or directory; check the name"
     ]
     assert not (tmp_path / "0" / "vectors").exists()
-
-
-def test_a_disk_that_is_full_on_one_machine(corpus, tmp_path):
     full = "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)) or make(*args, **options)"
     patch = f"make = tempfile.TemporaryFile\n    tempfile.TemporaryFile = lambda *args, **options: {full}"
     process = start(2, "w2v", *OPTIONS, "-output", tmp_path / "vectors", *corpus, env=on_rank_1(tmp_path, patch))
@@ -169,7 +166,7 @@ def test_errors_of_all_ranks_are_reported_once(args, found):
     assert status != 0 and not out and len(errors) == 1 and re.fullmatch(f"tiedtools: {found}", errors[0]), errors
 
 
-def test_ranks_with_different_options(corpus, tmp_path):
+def test_ranks_with_different_options_or_versions(corpus, tmp_path):
     def prefix(k):
         return ["sh", "-c", f'exec "$@" -size 1{k}', "sh"]
 
@@ -177,9 +174,6 @@ def test_ranks_with_different_options(corpus, tmp_path):
     assert status == 1 and errors == [
         "tiedtools: rank 1 was started with 11, rank 0 with 10; start all ranks with the same command"
     ]
-
-
-def test_ranks_with_different_versions(corpus, tmp_path):
     process = start(
         2,
         "vocab",

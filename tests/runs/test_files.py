@@ -182,11 +182,6 @@ def test_a_file_is_finished_unless_its_manifest_says_otherwise(folder):
     assert not is_finished("empty") and not is_finished("none")
 
 
-def test_names_of_manifests():
-    assert files.suffixed("a.txt", "finished") == "a.txt.finished"
-    assert files.suffixed("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
-
-
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e4, -2e4])
 def test_sanity(wrong):
     good = np.linspace(-1e4, 1e4, 7, dtype=np.float32)
@@ -220,7 +215,15 @@ def test_matrices_have_the_vectors_of_the_text(run, tmp_path, command):
         assert [output["path"] for output in recorded] == [str(tmp_path / name), str(tmp_path / words)]
 
 
-def test_a_word_list_of_another_matrix_is_not_replaced(run, tmp_path):
+def test_names_and_word_lists_of_vectors(run, tmp_path):
+    assert [trained_format(name) for name in (None, "-", "v.dat", "v.npy", "v.tsv")] == [*["text"] * 3, "npy", "tsv"]
+    assert trained_format("v.dat", binary=True) == "binary"
+    for name in "v.npz", "folder/", str(tmp_path):
+        refused(lambda: trained_format(name), kind=Contradiction)
+    (tmp_path / "t").write_text(CORPUS)
+    run.fails(2, "would be read as .npy", "w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)
+    assert files.suffixed("a.txt", "finished") == "a.txt.finished"
+    assert files.suffixed("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
     (tmp_path / "t").write_text(CORPUS)
     train = "w2v", *TRAINERS["w2v"], tmp_path / "t", "-output"
     (tmp_path / "v.words").write_text("mine\n")
@@ -231,12 +234,3 @@ def test_a_word_list_of_another_matrix_is_not_replaced(run, tmp_path):
         assert run(*train, tmp_path / "v.npy").exit_code == 0
     assert run(*train, tmp_path / "v.safetensors").exit_code == 1
     assert (tmp_path / "v.words").read_text().count("\n") == len(Vectors.read(tmp_path / "v.npy"))
-
-
-def test_names_that_are_no_vectors_are_refused(run, tmp_path):
-    assert [trained_format(name) for name in (None, "-", "v.dat", "v.npy", "v.tsv")] == [*["text"] * 3, "npy", "tsv"]
-    assert trained_format("v.dat", binary=True) == "binary"
-    for name in "v.npz", "folder/", str(tmp_path):
-        refused(lambda: trained_format(name), kind=Contradiction)
-    (tmp_path / "t").write_text(CORPUS)
-    run.fails(2, "would be read as .npy", "w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)

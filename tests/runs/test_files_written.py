@@ -232,18 +232,7 @@ def test_repeated_signals_abort_the_writing(tmp_path, no_signals):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_failed_output_is_reported_even_if_the_block_is_interrupted(tmp_path, messages):
-    """A run is interrupted, and its vectors do not fit on the disk."""
-    with pytest.raises(KeyboardInterrupt):
-        with RunFiles({name: str(tmp_path / name) for name in "ab"}) as files:
-            files.write("a", fail)
-            files.write("b", lambda file: file.write(b"whole"))
-            raise KeyboardInterrupt
-    assert messages() == told(tmp_path / "a")
-    assert os.listdir(tmp_path) == ["b"] and list(files.done) == ["b"]
-
-
-def test_a_broken_pipe_of_an_interrupted_run_is_not_reported(messages, tmp_path):
+def test_failed_outputs_and_broken_pipes_of_interrupted_runs(messages, tmp_path):
     def gone(file):
         raise BrokenPipeError(32, "Broken pipe")
 
@@ -252,6 +241,14 @@ def test_a_broken_pipe_of_an_interrupted_run_is_not_reported(messages, tmp_path)
             files.write("a", gone)
             raise KeyboardInterrupt
     assert messages() == "" and not files.done
+    # A run is interrupted, and its vectors do not fit on the disk.
+    with pytest.raises(KeyboardInterrupt):
+        with RunFiles({name: str(tmp_path / name) for name in "ab"}) as files:
+            files.write("a", fail)
+            files.write("b", lambda file: file.write(b"whole"))
+            raise KeyboardInterrupt
+    assert messages() == told(tmp_path / "a")
+    assert os.listdir(tmp_path) == ["b"] and list(files.done) == ["b"]
 
 
 def test_all_failed_outputs_are_reported_and_a_signal_is_raised(tmp_path, messages, no_signals):

@@ -16,7 +16,6 @@ from common import refused
 
 from tiedtools.text import datasets
 
-NAMES = ["simlex", "men", "rw", "verb143", "mturk771"]
 CONTENT = {"simlex": b"dog\tcat\t1\n", "men": b"sun\tmoon\t2\n"}
 
 
@@ -79,19 +78,6 @@ def touch(path):
     return path
 
 
-def test_folders_are_searched_in_order(monkeypatch, tmp_path, cache):
-    assert datasets.find("men", tmp_path) is None
-    file = "EN-MEN-TR-3k.txt"
-    monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
-    given = tmp_path / "given"
-    paths = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
-    for path in reversed([*paths, cache / file]):
-        touch(path)
-        assert datasets.find("men", given) == path
-    assert datasets.find("men") == paths[2]
-    assert datasets.find("simlex", given) is None
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has another folder")
 def test_cache_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("TIEDTOOLS_CACHE")
@@ -118,11 +104,21 @@ def test_cache_on_macos(monkeypatch, tmp_path):
     assert datasets.cache_folder() == tmp_path / "Library" / "Caches" / "tiedtools"
 
 
-def test_compressed_files_are_found_after_plain_ones(tmp_path, cache):
+def test_folders_are_searched_in_order(tmp_path, cache, monkeypatch):
     compressed = touch(tmp_path / "ptb" / "ptb.train.txt.xz")
     assert datasets.find("ptb-train", tmp_path) == compressed and datasets.find("ptb-test", tmp_path) is None
     plain = touch(tmp_path / "ptb.train.txt")
     assert datasets.find("ptb-train", tmp_path) == plain
+    assert datasets.find("men", tmp_path) is None
+    file = "EN-MEN-TR-3k.txt"
+    monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
+    given = tmp_path / "given"
+    paths = [given / "wordsim" / file, given / file, tmp_path / "env" / "wordsim" / file, tmp_path / "env" / file]
+    for path in reversed([*paths, cache / file]):
+        touch(path)
+        assert datasets.find("men", given) == path
+    assert datasets.find("men") == paths[2]
+    assert datasets.find("simlex", given) is None
 
 
 @pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])
@@ -134,7 +130,7 @@ def test_pinned_hashes_match_the_files(measured_data, name):
     assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry.sha256, entry.size)
 
 
-def test_data_sets_have_distinct_paths_and_permanent_urls():
+def test_data_sets_have_distinct_paths_and_names_expand(run):
     entries = datasets.DATASETS.values()
     assert len({entry.file for entry in entries}) == len(entries)
     for entry in entries:
@@ -142,9 +138,6 @@ def test_data_sets_have_distinct_paths_and_permanent_urls():
         assert "/master/" not in entry.url and "/main/" not in entry.url
     sources = {entry.url.rpartition("/")[2]: entry.url for entry in entries}
     assert len(sources) == len({entry.url for entry in entries})  # so that a mirror can hold all in one folder
-
-
-def test_names_expand(run):
     others = [name for name in datasets.SIMILARITY if name != "men"]
     assert datasets.expand(["men", "wordsim", "men"]) == ["men", *others]
     assert datasets.expand(["ptb"]) == ["ptb-train", "ptb-valid", "ptb-test"]
@@ -186,7 +179,7 @@ def test_files_are_downloaded_once_and_to_a_folder(run, server, cache, tmp_path)
     assert run("data", "path", "men", "--data", path).stdout == f"{path / 'wordsim' / 'men.txt'}\n"
 
 
-def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
+def test_sections_are_joined_and_archives_must_have_the_file(run, mirror, cache, monkeypatch):
     for name, content in {"I1": b"a\tas\r\nb\tbs", "L2": b"hot\tcold/cool\n"}.items():
         (mirror / f"{name}.txt").write_bytes(content)
     whole = b": I01 plural\na\tas\nb\tbs\n: L02 antonym\nhot\tcold/cool\n"
@@ -196,6 +189,11 @@ def test_sections_are_downloaded_into_one_file(run, mirror, cache, monkeypatch):
         monkeypatch.setitem(datasets.DATASETS, "b", entry)
         assert run("data", "get", "b").exit_code == status
         assert (cache / "wordsim" / "b.txt").read_bytes() == whole
+    entry = datasets.DATASETS["texts-test"]
+    monkeypatch.setitem(datasets.DATASETS, "texts-test", dataclasses.replace(entry, member="other"))
+    result = run("data", "get", "texts-test")
+    assert result.exit_code == 1 and result.stdout == "" and "other" in result.stderr.splitlines()[-1]
+    assert not (cache / "texts" / "test").exists()
 
 
 def test_archives_are_unpacked(run, server, cache):
@@ -211,14 +209,6 @@ def test_archives_are_unpacked(run, server, cache):
     assert run("data", "get", "texts-test", "texts-train").stdout == f"{paths[1]}\n{paths[0]}\n"
     assert paths[0].stat().st_size == paths[1].stat().st_size + 100 == 1600
     assert requested == ["/texts.zip"]
-
-
-def test_an_archive_without_the_file_is_refused(run, mirror, cache, monkeypatch):
-    entry = datasets.DATASETS["texts-test"]
-    monkeypatch.setitem(datasets.DATASETS, "texts-test", dataclasses.replace(entry, member="other"))
-    result = run("data", "get", "texts-test")
-    assert result.exit_code == 1 and result.stdout == "" and "other" in result.stderr.splitlines()[-1]
-    assert not (cache / "texts" / "test").exists()
 
 
 def assert_refused(result, message, cache):
@@ -282,12 +272,3 @@ def test_eval_sim_downloads_all_sets_or_none(run, mirror, vectors, cache, monkey
     result = run("eval-sim", vectors)
     assert_refused(result, "no similarity set found, and http://127.0.0.1:1/simlex.txt: cannot be downloaded: ", cache)
     assert result.stderr.count("\n") == 1 and advice in result.stderr
-
-
-def test_errors_are_one_line(run, tmp_path):
-    file = touch(tmp_path / "file")
-    for args, status in (
-        (["get", "nothing"], 1), (["get"], 2), (["path"], 2), (["get", "men", "--to", file], 2), (["fetch"], 2),
-        (["list", "--data", "nowhere"], 2), (["path", "men", "--data", "nowhere"], 2)):  # fmt: skip
-        result = run("data", *args)
-        assert result.exit_code == status and result.stdout == "" and result.stderr.count("\n") == 1

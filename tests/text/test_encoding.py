@@ -25,7 +25,7 @@ def words_of(encoded):
     return [encoded.vocab.words[k] for k in encoded.ids]
 
 
-def test_many_and_long_words(tmp_path):
+def test_many_and_long_words_and_hash_collisions(tmp_path):
     words = [f"w{k}" * (1 + k % 5) for k in range(200_000)]
     (path := tmp_path / "text").write_text(" ".join(words) + "\n" + " ".join(reversed(words)))
     encoded = encode([str(path)])
@@ -39,10 +39,7 @@ def test_many_and_long_words(tmp_path):
     pieces = [ids.copy() for ids in table.encode(" ".join(long + long + [""]).encode())]
     assert np.concatenate(pieces).tolist() == list(range(1, 12)) * 2
     assert table.words[1:] == long
-
-
-def test_hash_collisions_are_resolved():
-    """Long words are compared byte by byte: one with the key of another, forged here, is a new word."""
+    # Long words are compared byte by byte: one with the key of another, forged here, is a new word.
     table = WordTable()
     for _ in table.encode(b"a-long-word "):
         pass
@@ -53,17 +50,7 @@ def test_hash_collisions_are_resolved():
     assert table.words == ["</s>", "b-long-word", "a-long-word"]
 
 
-@pytest.mark.parametrize("data, expected", [
-    (b"a b\nc", ["a", "b", "</s>", "c"]), (b"a b\r\nc\r\n", ["a", "b", "</s>", "c", "</s>"]),
-    (b"\n\n a \n\n", ["</s>", "</s>", "a", "</s>", "</s>"]), (b"a </s> b", ["a", "</s>", "b"]),
-    (b"\xef\xbb\xbfa b", ["a", "b"]), ("a\u00a0b c\u3000d".encode(), ["a\u00a0b", "c\u3000d"]),
-])  # fmt: skip
-def test_line_ends_and_spaces(tmp_path, data, expected):
-    (path := tmp_path / "text").write_bytes(data)
-    assert words_of(encode([str(path)])) == expected
-
-
-def test_literal_line_end_tokens_are_reported(tmp_path, messages):
+def test_line_ends_and_ends_of_files(tmp_path, messages):
     (path := tmp_path / "text").write_bytes(b"a </s> b\n</s>\n")
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
     told = f"{path}: `</s>` occurs 2 times and is read as a line end, as in word2vec.c and rnnlm\n"
@@ -71,9 +58,6 @@ def test_literal_line_end_tokens_are_reported(tmp_path, messages):
     path.write_bytes(b"a b\n </s>x\n")
     encode([str(path)])
     assert messages() == ""
-
-
-def test_words_do_not_span_files(tmp_path):
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"one two")
     b.write_bytes(b"three\n")
@@ -102,7 +86,15 @@ def test_standard_input(monkeypatch, paths):
     assert words_of(encode(paths)) == ["a", "b", "a", "</s>"]
 
 
-def test_ids_are_read_in_pieces(tmp_path, monkeypatch):
+def test_ids_are_read_in_pieces_and_by_threads(tmp_path, monkeypatch):
+    (path := tmp_path / "text").write_text(" ".join(str(k) for k in range(50_000)))
+    encoded = encode([str(path)])
+
+    def right(start):
+        return (encoded.read(start, np.empty(100, np.int32)) == np.arange(start + 1, start + 101)).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(right, range(0, 49_000, 7)))
     (path := tmp_path / "text").write_bytes(b"a b a\nc a\n")
     encoded = encode([str(path)])
     ids = encoded.ids
@@ -121,17 +113,6 @@ def test_ids_are_read_in_pieces(tmp_path, monkeypatch):
     encoded = encode([str(path)])
     encoded.file.truncate(6)
     refused(lambda: encoded.ids, "cannot be read: the temporary file of token ids is truncated")
-
-
-def test_threads_read_concurrently(tmp_path):
-    (path := tmp_path / "text").write_text(" ".join(str(k) for k in range(50_000)))
-    encoded = encode([str(path)])
-
-    def right(start):
-        return (encoded.read(start, np.empty(100, np.int32)) == np.arange(start + 1, start + 101)).all()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(right, range(0, 49_000, 7)))
 
 
 def test_ids_are_not_held_in_memory(tmp_path):
@@ -169,15 +150,12 @@ for path in {str(small)!r}, {str(large)!r}:
     assert after - before < 10e6
 
 
-def test_positions_beyond_2_to_the_31():
+def test_positions_and_counts_beyond_2_to_the_31(tmp_path):
     with tempfile.TemporaryFile(buffering=0) as file:
         file.seek(4 * 2**31)
         file.write(np.arange(5, dtype=np.int32))
         encoded = EncodedText(None, file, 2**31 + 5, 2**31 + 5)
         assert encoded.read(2**31 - 2, np.empty(100, np.int32)).tolist() == [0, 0, 0, 1, 2, 3, 4]
-
-
-def test_counts_beyond_2_to_the_31(tmp_path):
     table = WordTable()
     for _ in table.encode(b"a b a\n"):
         pass
@@ -240,7 +218,7 @@ def test_max_vocab_is_exact(tmp_path, size):
     assert encoded.vocab.words == everything.vocab.words[:size]
 
 
-def test_a_given_vocabulary_and_sentences(tmp_path):
+def test_given_vocabularies_and_words_dropped_from_them(tmp_path, messages):
     (path := tmp_path / "text").write_bytes(b"a b c a unknown\nb\n")
     vocab = Vocab(["</s>", "b", "a"], np.array([7, 6, 5]))
     encoded = encode([str(path)], vocab=vocab)
@@ -250,6 +228,16 @@ def test_a_given_vocabulary_and_sentences(tmp_path):
     (tmp_path / "text").write_text("a b\n\nrare a b\nb\na")
     encoded = encode([str(tmp_path / "text")], min_count=2)
     assert list(encoded.sentences()) == [["a", "b"], [], ["a", "b"], ["b"], ["a"]]
+    (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
+    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
+    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
+    assert len(Vocab.read(str(path), 1001, 100)) == 100
+    assert messages() == (
+        f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
+    )
+    Vocab.read(str(path))
+    Vocab.read(str(path), 1001)
+    assert messages() == f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n"
 
 
 def test_vocab_files_are_read_in_any_order(tmp_path):
@@ -270,17 +258,6 @@ def test_vocab_files_are_read_in_any_order(tmp_path):
     assert Vocab.read(str(path)).words == ["</s>", "\ufeffrare", "rare"]
 
 
-def test_words_dropped_from_a_vocab_file_are_reported(tmp_path, messages):
-    (path := tmp_path / "vocab").write_bytes(b"</s> 1\n" + b"".join(b"w%d %d\n" % (k, k) for k in range(1, 1500)))
-    assert len(Vocab.read(str(path), 1001, 100)) == 100
-    assert messages() == (
-        f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n{path}: `max_vocab=100` dropped 400 of 1,500 words\n"
-    )
-    Vocab.read(str(path))
-    Vocab.read(str(path), 1001)
-    assert messages() == f"{path}: `min_count=1001` dropped 1,000 of 1,500 words\n"
-
-
 @pytest.mark.parametrize("line", [
     b"word", b"word x", b"word -3", b"5", b" 5", b"two words 5", b"a\0b 3", b"\xff 3", b"word 99999999999999999999",
 ])  # fmt: skip
@@ -292,11 +269,6 @@ def test_invalid_vocab_files_are_rejected(tmp_path, line):
         refused(lambda: Vocab.read(str(path)), "vocab: is empty; give a vocabulary file")
     path.write_bytes(b"a 1\nb 2\na 3\n")
     refused(lambda: Vocab.read(str(path)), "vocab:3: duplicate word 'a'")
-
-
-def test_lists_of_words_with_and_without_counts(tmp_path):
-    (path := tmp_path / "listed").write_text("b 3\r\n\na\u00a0c\n</s> 9\n7\n")
-    assert read_words(str(path)) == ["</s>", "b", "a\u00a0c", "7"]
 
 
 @pytest.mark.parametrize("listed, problem", [

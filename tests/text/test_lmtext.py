@@ -36,25 +36,6 @@ def read(train, valid_share=0, **options):
     return LmText.read([train], valid_share=valid_share, **options)
 
 
-def test_unk_is_added_for_dropped_words(path):
-    text = read(path("b a a\na c\n"))
-    assert counted(text) == {"</s>": 2, "a": 3, "b": 1, "c": 1}
-    assert words(text, "train") == ["b", "a", "a", "</s>", "a", "c", "</s>"]
-    assert text.valid is text.test is None
-    text = read(path("b a a\na c c d\n"), min_count=2)
-    assert list(counted(text).items()) == [("</s>", 2), ("a", 3), ("<unk>", 2), ("c", 2)]
-    assert words(text, "train") == ["<unk>", "a", "a", "</s>", "a", "c", "c", "<unk>", "</s>"]
-    text = read(path("a <unk> b\na a b\n"))
-    assert counted(text) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
-    assert counted(read(path("a <unk> b\na a b\n"), min_count=2)) == {"</s>": 2, "a": 3, "b": 2, "<unk>": 1}
-    assert counted(read(path("a <unk> b\na a b\n"), min_count=3)) == {"</s>": 2, "a": 3, "<unk>": 3}
-    data = "a a a a b b b c c d\n"
-    assert counted(read(path(data), max_vocab=5)) == {"</s>": 1, "a": 4, "b": 3, "c": 2, "d": 1}
-    assert counted(read(path(data), max_vocab=4)) == {"</s>": 1, "a": 4, "b": 3, "<unk>": 3}
-    assert counted(read(path(data), max_vocab=3)) == {"</s>": 1, "a": 4, "<unk>": 6}
-    assert list(counted(read(path(data), max_vocab=3)))[1] == "<unk>"
-
-
 @pytest.mark.parametrize("seed, min_count, max_vocab", [
     (0, 1, None), (1, 3, None), (2, 1, 12), (3, 4, 8), (4, 0, 30), (5, 4, 8), (6, 1, 12), (7, 3, None),
 ])  # fmt: skip
@@ -77,7 +58,7 @@ def test_agrees_with_plain_python(path, seed, min_count, max_vocab):
     assert words(text, "train") == [w if w in ["</s>", *kept] else "<unk>" for w in tokens]
 
 
-def test_other_texts_are_read_with_the_vocabulary(path, messages):
+def test_other_texts_and_held_out_lines(path, messages):
     train, other = path("a b <unk>\n", "train"), path("a new b\nnew\n", "other")
     text = read(train, valid=other, test=other)
     assert words(text, "valid") == words(text, "test") == ["a", "<unk>", "b", "</s>", "<unk>", "</s>"]
@@ -86,6 +67,17 @@ def test_other_texts_are_read_with_the_vocabulary(path, messages):
     text = read(train, valid=other)
     assert words(text, "valid") == ["a", "b", "</s>", "</s>"]
     assert messages().splitlines() == [f"{other}: 2 words outside the vocabulary, which has no <unk>, are left out"]
+    data = "".join(f"a b c d{k}\n" for k in range(10))
+    text = LmText.read([path(data)], valid_share=0.22)
+    assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
+    assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
+    told = messages().splitlines()
+    assert told[0] == "validation: the last 10 of the text's 50 tokens (`valid_share`)"
+    assert ", last part: 2 words outside" in told[1]
+    text = LmText.read([path(data)], valid_share=0.22, min_count=2)
+    assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
+    text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
+    assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
 
 
 def test_oov_words_can_be_kept(path, messages):
@@ -121,21 +113,7 @@ def test_a_vocabulary_object_is_used_unchanged(path, messages):
     refused(lambda: LmText.read([path("c d\n")], valid_share=0, vocab=vocab), "no word of the vocabulary")
 
 
-def test_held_out_lines(path, messages):
-    data = "".join(f"a b c d{k}\n" for k in range(10))
-    text = LmText.read([path(data)], valid_share=0.22)
-    assert len(text.train) == 40 and words(text, "valid") == ["a", "b", "c", "</s>"] * 2
-    assert counted(text)["a"] == 8 and "d7" in text.vocab.words and "d8" not in text.vocab.words
-    told = messages().splitlines()
-    assert told[0] == "validation: the last 10 of the text's 50 tokens (`valid_share`)"
-    assert ", last part: 2 words outside" in told[1]
-    text = LmText.read([path(data)], valid_share=0.22, min_count=2)
-    assert words(text, "valid") == ["a", "b", "c", "<unk>", "</s>"] * 2 and counted(text)["<unk>"] == 8
-    text = LmText.read([path("a b c a b c a b")], valid_share=0.25)
-    assert words(text, "train") == ["a", "b", "c", "a", "b", "c"] and words(text, "valid") == ["a", "b"]
-
-
-def test_given_vocabulary(path):
+def test_given_vocabularies_and_invalid_texts(path):
     vocab = path("</s> 5\na 9\nb 7\nc 2\n", "vocab")
     text = read(path("a b a\n"), read_vocab=vocab)
     assert counted(text) == {"</s>": 5, "a": 9, "b": 7, "c": 2}
@@ -149,6 +127,11 @@ def test_given_vocabulary(path):
     assert counted(read(path("a new b\n"), read_vocab=vocab)) == {"</s>": 5, "a": 9, "<unk>": 8, "b": 7}
     vocab = path("</s> 5\na 9\nb 0\n", "vocab")
     assert words(read(path("a b\n"), read_vocab=vocab), "train") == ["a", "<unk>", "</s>"]
+    train = path("a b\n", "train")
+    for data in "x y", "x y\n\nz\n":
+        refused(lambda: read(train, valid=path(data, "valid")), "valid: no word of the vocabulary")
+    refused(lambda: read(train, read_vocab=path("</s> 1\nz 3\n", "vocab")), "train: no word of the vocabulary in 3")
+    refused(lambda: read(train, test="nothing"), "nothing: cannot be read")
 
 
 def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
@@ -174,14 +157,6 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
 ])  # fmt: skip
 def test_invalid_training_texts(path, data, options, message):
     refused(lambda: read(path(data), **options), message)
-
-
-def test_invalid_validation_and_test_texts(path):
-    train = path("a b\n", "train")
-    for data in "x y", "x y\n\nz\n":
-        refused(lambda: read(train, valid=path(data, "valid")), "valid: no word of the vocabulary")
-    refused(lambda: read(train, read_vocab=path("</s> 1\nz 3\n", "vocab")), "train: no word of the vocabulary in 3")
-    refused(lambda: read(train, test="nothing"), "nothing: cannot be read")
 
 
 def test_a_known_vocabulary_adds_its_counts(path):
@@ -218,7 +193,7 @@ def as_words(ids, vocab):
     return " ".join(vocab.words[k] for k in ids).replace("</s>", "|")
 
 
-def test_words(texts):
+def test_words_of_bitexts(texts, tmp_path):
     s, t = texts(s="b a\n\nb c\n", t="x\n\ny x <unk>")
     text = Bitext.read(s, t)
     assert text.source_vocab.words == ["</s>", "<unk>", "b", "a", "c"]
@@ -229,9 +204,11 @@ def test_words(texts):
     assert as_words(text.train.target, text.target_vocab) == "x | | y x <unk> |"
     assert text.train.lines == 3 and text.train.source.dtype == np.int32
     assert text.vocab is text.target_vocab and text.codes == "" and text.valid is None
-
-
-def test_joint_vocabulary_and_its_limits(texts):
+    s, t, more = texts(s="a\nb", t="x\ny\nz\n", more="c\n")
+    (tmp_path / "more.xz").write_bytes(lzma.compress(b"c"))
+    for other in more, [str(tmp_path / "more.xz")]:
+        text = Bitext.read(s + other, t)
+        assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
     s, t, vs, vt = texts(s="a b\na c\n", t="c a\nd b\n", vs="d a e\n", vt="a\n")
     text = Bitext.read(s, t, vs, vt, joint=True)
     assert text.source_vocab is text.target_vocab
@@ -242,6 +219,10 @@ def test_joint_vocabulary_and_its_limits(texts):
     assert rare.vocab.words == ["</s>", "<unk>", "a", "b", "c"] and rare.vocab.counts.tolist() == [4, 1, 3, 2, 2]
     assert as_words(rare.train.target, rare.vocab) == "c a | <unk> b |"
     assert Bitext.read(s, t, joint=True, max_vocab=4).vocab.words == ["</s>", "<unk>", "a", "b"]
+    s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
+    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
+    refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
+    refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")
 
 
 def test_bpe_is_joint(texts):
@@ -257,23 +238,8 @@ def test_bpe_is_joint(texts):
     assert set(joint.vocab.words) == {*text.source_vocab.words, *text.target_vocab.words}
 
 
-def test_several_and_compressed_files(texts, tmp_path):
-    s, t, more = texts(s="a\nb", t="x\ny\nz\n", more="c\n")
-    (tmp_path / "more.xz").write_bytes(lzma.compress(b"c"))
-    for other in more, [str(tmp_path / "more.xz")]:
-        text = Bitext.read(s + other, t)
-        assert as_words(text.train.source, text.source_vocab) == "a | b | c |"
-
-
 @pytest.mark.parametrize("lines", ["a b\n\n\nzz c\n\n", "\na\n", "a  \n b"])
 def test_references_are_the_lines(texts, lines):
     s, t = texts(s="a\n" * (lines + "\n" * (lines[-1] != "\n")).count("\n"), t=lines)
     text = Bitext.read(s, t, s, t, max_vocab=3)
     assert text.references == [" ".join(line.split()) for line in lines.splitlines()]
-
-
-def test_errors(texts):
-    s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
-    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
-    refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
-    refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")

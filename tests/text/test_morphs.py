@@ -1,18 +1,21 @@
-"""Test morphs and syllables: the libraries, files of morphs, and what happens without a library."""
+"""Test morphs, syllables, and byte pairs: the libraries, files of morphs, and what happens without a library."""
 
 import gzip
+import importlib.util
 import io
 import math
 import pickle
 import random
 import re
 import shlex
+import sys
 
 import pytest
 from common import refused
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text import morphs
+from tiedtools.text.bitext import Segmenter, check_codes, learn
 from tiedtools.text.morphs import Lexicon
 from tiedtools.text.subwords import Syllables
 
@@ -72,9 +75,6 @@ def test_learning_depends_on_the_set_of_words_and_the_seed(model, capfd, message
     assert learned[0] == learned[1] and (learned[0] != learned[2] or learned[0] != learned[3])
     assert capfd.readouterr() == ("", "")  # without the dots of Morfessor
     assert messages() == "learning morphs from 297 words\n" * 4
-
-
-def test_words_without_morphs_are_characters_and_a_tie_has_the_longer_last_morph():
     assert Lexicon({}, 0).segment("héllo") == list("héllo") and Lexicon({}, 0).segment("") == []
     assert Lexicon.of([(1, ["a", "ba"]), (1, ["ab", "a"])]).segment("aba") == ["a", "ba"]
 
@@ -120,7 +120,7 @@ def test_other_files_are_refused(tmp_path, content, problem):
     assert str(error.value).startswith(str(path)) and problem in str(error.value)
 
 
-def test_other_files_of_morfessor_are_refused(model, tmp_path):
+def test_other_files_of_morfessor_are_refused_and_converted(model, tmp_path, monkeypatch):
     import morfessor
 
     files = morfessor.MorfessorIO(encoding="utf-8")
@@ -129,10 +129,7 @@ def test_other_files_of_morfessor_are_refused(model, tmp_path):
     (tmp_path / "lexicon").write_text(lexicon, "utf-8")  # as Morfessor writes it, in any locale
     refused(lambda: morphs.read(str(tmp_path / "a model")), "Python pickle; convert it with `morfessor", "' --save-seg")
     refused(lambda: morphs.read(str(tmp_path / "lexicon")), "is this a lexicon")
-
-
-def test_the_command_that_converts_a_binary_model(model, tmp_path, monkeypatch):
-    """Run the command in the message: its output is what `read` accepts."""
+    # Run the command in the message: its output is what `read` accepts.
     import morfessor.cmd
 
     binary = tmp_path / "a model"
@@ -159,16 +156,49 @@ SYLLABLES = [
 ]  # fmt: skip
 
 
-def test_syllables(pyphen):
+def test_syllables_and_their_versions(pyphen):
     for language, word, syllables in SYLLABLES:
         assert Syllables(language).segment(word) == syllables.split()
     assert "".join(Syllables("en_US").segment("İİİİstanbulİ")) == "İİİİstanbulİ"
     again = pickle.loads(pickle.dumps(Syllables("hu_HU").load()))
     assert again.segment("asszonnyal") == ["asz", "szony", "nyal"]
-
-
-def test_patterns_of_another_version(pyphen):
     made = Syllables("de_DE").load()
     assert made.version == pyphen.__version__ and len(made.patterns) == 64
     assert Syllables("de_DE", "0.9", made.patterns).segment("Papier") == ["Pa", "pier"]  # the version had the same
     refused(lambda: Syllables("de_DE", "0.9", "0" * 64).segment("Papier"), "not those of version", "; pip install")
+
+
+needs_subword_nmt = pytest.mark.skipif(importlib.util.find_spec("subword_nmt") is None, reason="needs subword-nmt")
+COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}  # of Sennrich et al. 2016
+
+
+@needs_subword_nmt
+def test_symbols_of_words_and_their_restoration(monkeypatch):
+    segmenter = Segmenter(learn(COUNTS, 10))
+    assert segmenter.codes.splitlines()[:4] == ["#version: 0.2", "s t</w>", "e st</w>", "l o"]
+    assert segmenter.symbols(["lowest", "new"]) == ["lo@@", "west", "ne@@", "w"]
+    segmenter = Segmenter(learn(COUNTS, 3))
+    words = "lowest <unk> w new caf\u00e9".split()
+    assert "<unk>" in segmenter.symbols(words)
+    assert segmenter.restore(segmenter.symbols(words)) == " ".join(words)
+    assert segmenter.restore(["a@@", "b", "c@@"]) == "ab c"
+    assert segmenter.restore([]) == ""
+    segmenter = Segmenter()
+    assert segmenter.symbols(["a@@", "b"]) == ["a@@", "b"] and segmenter.restore(["a@@", "b"]) == "a@@ b"
+    assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))
+    monkeypatch.setitem(sys.modules, "subword_nmt", None)
+    refused(lambda: learn(COUNTS, 3), "tiedtools[nmt]")
+
+
+@needs_subword_nmt
+@pytest.mark.parametrize("counts", [{"a": 9}, {"ab": 1}, {"ab": 2}])
+def test_too_few_pairs(counts, capsys):
+    assert learn(counts, 100).count("\n") == 1 + (counts == {"ab": 2})
+    assert "%" not in capsys.readouterr().err  # subword-nmt's progress
+
+
+@needs_subword_nmt
+@pytest.mark.parametrize("codes", ["a b\n", "#version: 0.2\na b c\n", "#version: 0.1\na b\n"])
+def test_other_codes_are_refused(codes):
+    with pytest.raises(ValueError, match="not those of subword-nmt"):
+        check_codes(codes)

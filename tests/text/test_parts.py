@@ -83,16 +83,7 @@ def test_shares_are_the_text_in_order(tmp_path, files, size, block):
         assert max(at) - min(at) <= 1
 
 
-def test_a_part_has_the_lines_that_start_in_it(tmp_path):
-    data = b"ab\n\nc\r\nlast"
-    (path,) = write(tmp_path, [data])
-    starts = [0, 3, 4, 7]
-    for start, end in itertools.combinations_with_replacement(range(len(data) + 1), 2):
-        expected = b"".join(data[a:b] for a, b in zip(starts, [*starts[1:], len(data)]) if start <= a < end)
-        assert content(Part(path, start, end)) == expected
-
-
-def test_whole_files_and_their_parts(tmp_path):
+def test_files_and_parts_of_them(tmp_path):
     paths = write(tmp_path, [b"a b\n" * 10, b"c d\n" * 10, b"e f\n" * 20])
     assert shares(paths, 2) == [paths[:2], paths[2:]]
     assert shares(paths, 1) == [paths] and shares(["-"], 1) == [["-"]]
@@ -110,22 +101,23 @@ def test_whole_files_and_their_parts(tmp_path):
     assert shares([str(named), plain], 2) == [[str(named)], [plain]]
     (path,) = write(tmp_path, [b"text\nBZh9 text\nBZh9 text\n"])
     assert content(Part(path, 5, 8)) == b"BZh9 text\n"
+    data = b"ab\n\nc\r\nlast"
+    (path,) = write(tmp_path, [data])
+    starts = [0, 3, 4, 7]
+    for start, end in itertools.combinations_with_replacement(range(len(data) + 1), 2):
+        expected = b"".join(data[a:b] for a, b in zip(starts, [*starts[1:], len(data)]) if start <= a < end)
+        assert content(Part(path, start, end)) == expected
+    (path,) = write(tmp_path, [b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"])
+    assert [block for _, block in blocks([Part(path, 0, 1)])] == [b"a\n"]
+    assert [block for _, block in blocks([Part(path, 1, 10)])] == [b"\xef\xbb\xbfb\n"]
 
 
-def test_urls_are_divided(memory_url):
+def test_urls_are_divided(memory):
     data = b"".join(b"line %d\n" % k for k in range(1000))
-    url = memory_url(data)
+    url = memory("text", data)
     divided = shares([url], 3)
     assert all(isinstance(share[0], Part) for share in divided)
     assert b"".join(content(source) for share in divided for source in share) == data
-
-
-@pytest.fixture
-def memory_url():
-    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
-    system = fsspec.filesystem("memory")
-    yield lambda data: system.pipe("/text", data) or "memory://text"
-    system.store.clear()
 
 
 def test_texts_that_cannot_be_divided(tmp_path):
@@ -159,12 +151,6 @@ def test_messages_name_the_line_of_the_whole_file(tmp_path, monkeypatch, message
         for _ in blocks([part], "replace"):
             pass
         assert messages() == f"{path}: replaced 1 invalid UTF-8 sequence with U+FFFD, the first in line 4\n"
-
-
-def test_a_byte_order_mark_is_removed_only_at_the_start_of_the_file(tmp_path):
-    (path,) = write(tmp_path, [b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"])
-    assert [block for _, block in blocks([Part(path, 0, 1)])] == [b"a\n"]
-    assert [block for _, block in blocks([Part(path, 1, 10)])] == [b"\xef\xbb\xbfb\n"]
 
 
 def test_only_the_share_is_read(tmp_path, monkeypatch):
@@ -263,15 +249,12 @@ def test_counts(paths, size):
     assert found[0].state[counting.TOTALS].tolist() == table.state[counting.TOTALS].tolist()
 
 
-def test_many_words_grow_the_table(tmp_path):
+def test_shares_with_many_no_or_invalid_words(tmp_path, monkeypatch):
     words = [b"word%d\n" % n for n in range(150_000)]
     a, b = write(tmp_path, [b"".join(words[:100_000]), b"".join(words[50_000:])])
     one = encode([a, b])
     assert_same(on_shares([[a], [b]], threads=1), one)
     assert len(one.vocab) == 150_001
-
-
-def test_a_share_without_a_word_of_the_vocabulary(tmp_path):
     paths = write(tmp_path, [b"a b a b\n", b"only rare words\n"])
 
     def work(ranks):
@@ -283,6 +266,10 @@ def test_a_share_without_a_word_of_the_vocabulary(tmp_path):
     first, second = on_ranks(2, work)
     assert first == ["</s>", "a", "b"]
     assert second.startswith(f"{paths[1]}: no word of the vocabulary in 4 tokens: ")
+    monkeypatch.setattr(sources, "BLOCK", 20)
+    (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
+    for threads in (1, 4):
+        refused(lambda: encode([str(path)], threads=threads), "text:31: invalid UTF-8 byte 0xe9")
 
 
 @pytest.mark.parametrize("vocab", [None, VOCAB], ids=["own", "given"])
@@ -302,10 +289,3 @@ def test_result_does_not_depend_on_the_number_of_threads(tmp_path, monkeypatch, 
     one, many = (count([str(path)], unk="<unk>", threads=n)[0] for n in (1, threads))
     assert one.words == many.words and one.state.tolist()[:2] == many.state.tolist()[:2]
     assert one.counts[: len(one)].tolist() == many.counts[: len(many)].tolist()
-
-
-def test_errors_in_a_text_counted_by_several_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK", 20)
-    (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
-    for threads in (1, 4):
-        refused(lambda: encode([str(path)], threads=threads), "text:31: invalid UTF-8 byte 0xe9")

@@ -41,12 +41,19 @@ def test_formats_have_the_same_texts(tmp_path, name):
     assert list(tiedtools.documents(f"file://{path}", "text")) == TEXTS
 
 
-def test_fields_of_records():
+def test_fields_and_parts_of_records(tmp_path):
     assert read('id\ttext\n1\t"a" b\n2\t"c\n') == ['"a" b', '"c']
     assert read(as_json("ab", lambda text: {"a": {"b": {"c": text}}}), "a.b.c") == ["a", "b"]
     assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
     half = as_json(["a\ud800b"])
     assert [read(half, errors=errors) for errors in ("replace", "ignore")] == [["a\ufffd\ufffd\ufffdb"], ["ab"]]
+    for name, data in ("a.jsonl", as_json("abcd")), ("a.csv", as_csv("abcd")):
+        (tmp_path / name).write_text(data)
+    path = str(tmp_path / "a.jsonl")
+    size = len(as_json("a"))
+    assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
+    refused(lambda: list(records(Part(path, 2 * size, 4 * size), "txt")), "a.jsonl:3: record 1: no field")
+    refused(lambda: list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text")), "cannot be divided")
 
 
 @pytest.mark.parametrize("text, position", [
@@ -84,16 +91,6 @@ def test_a_record_is_lines_a_line_or_a_document(unit, ids):
     text = encode([source])
     words = [text.vocab.words[k] for k in text.ids]
     assert words == [" abcd"[k].replace(" ", "</s>") for k in ids]
-
-
-def test_parts_of_json_lines_are_divided_and_csv_is_not(tmp_path):
-    for name, data in ("a.jsonl", as_json("abcd")), ("a.csv", as_csv("abcd")):
-        (tmp_path / name).write_text(data)
-    path = str(tmp_path / "a.jsonl")
-    size = len(as_json("a"))
-    assert list(records(Part(path, size, 3 * size), "text")) == ["b", "c"]
-    refused(lambda: list(records(Part(path, 2 * size, 4 * size), "txt")), "a.jsonl:3: record 1: no field")
-    refused(lambda: list(records(Part(str(tmp_path / "a.csv"), 0, 9), "text")), "cannot be divided")
 
 
 FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"

@@ -151,16 +151,23 @@ def test_every_kind_of_source_reads_the_same(path, make):
     assert read(make(path)) == read(str(path))
 
 
-def test_paths_and_open_files(path):
+def test_paths_open_files_and_urls(path, tmp_path):
     words, ids = read([str(path), path])
     assert (words, ids) == (read(path)[0], read(path)[1] * 2)
     with open(path) as file:
         file.readline()
         assert read(file) == read(SENTENCES[1:])
         assert not file.closed
+    assert sources("s3://b/a text") == ["s3://b/a text"]
+    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
+    refused(lambda: words_of([1]), "a word is a str")
+    assert isinstance(sources(pathlib.Path("a"))[0], str)
+    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
+    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
 
 
-def test_sentences_are_read_piece_by_piece():
+def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
     """No more than a block is taken from it before the first words are used."""
     taken = 0
 
@@ -174,6 +181,13 @@ def test_sentences_are_read_piece_by_piece():
     assert len(source.read(BLOCK)) == BLOCK
     assert 5000 * taken == pytest.approx(BLOCK, rel=0.01)
     assert len(read([["a", "b"] * BLOCK])[1]) == 2 * BLOCK + 1
+
+    def failing():
+        yield ["a"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(failing())
 
 
 @pytest.mark.parametrize("source, problem", [
@@ -194,30 +208,7 @@ def test_other_sources_are_refused(source, problem):
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
 
 
-def test_errors_of_the_source_itself_pass():
-    def failing():
-        yield ["a"]
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        read(failing())
-
-
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))
-
-
-@pytest.fixture
-def memory():
-    """A function that writes files to fsspec's memory:// and returns their URLs."""
-    fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "tiedtools[remote]"')
-    system = fsspec.filesystem("memory")
-
-    def write(name, data):
-        system.pipe(f"/{name}", data)
-        return f"memory://{name}"
-
-    yield write
-    system.store.clear()
 
 
 def content(source):
@@ -225,7 +216,7 @@ def content(source):
         return file.read()
 
 
-def test_urls(memory):
+def test_urls(memory, tmp_path, run):
     assert all(map(remote.is_url, ["s3://bucket/key", "file:///tmp/text", "simplecache::s3://bucket/key"]))
     assert not any(map(remote.is_url, ["/tmp/text", "-", "a b://c", "://c", ["s3://bucket/key"]]))
     assert content(memory("text", b"")) == b""
@@ -235,9 +226,18 @@ def test_urls(memory):
     ):
         refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
     refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
+    for url in "memory://missing", f"file://{tmp_path}/missing":
+        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
+    refuse_missing([memory("text", b""), "-"])
+    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
+    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
+    result = run("w2v", "memory://missing", "-size", 2)
+    assert result.exit_code == 1
+    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
 def test_urls_are_read_like_files(tmp_path, memory, pack):
     url, path = memory("text", pack(DATA)), tmp_path / "text"
     path.write_bytes(pack(DATA))
@@ -245,18 +245,6 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
         assert content(source) == DATA
         assert remote.url_size(source) == len(pack(DATA))
     assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
-
-
-def test_zstandard(memory):
-    compression = pytest.importorskip("backports.zstd")
-    assert content(memory("text", compression.compress(DATA))) == DATA
-
-
-def test_missing_files_name_the_url(tmp_path, memory):
-    for url in "memory://missing", f"file://{tmp_path}/missing":
-        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
-            refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
-    refuse_missing([memory("text", b""), "-"])
 
 
 @pytest.mark.parametrize("error, message", [
@@ -298,21 +286,3 @@ def test_missing_packages(monkeypatch, memory, missing, url, message):
     if "fsspec" in missing:
         monkeypatch.setitem(sys.modules, "fsspec", None)
     refused(lambda: content(url), f"{url}: ", message)
-
-
-def test_sources(tmp_path):
-    assert sources("s3://b/a text") == ["s3://b/a text"]
-    assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
-    assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
-    refused(lambda: words_of([1]), "a word is a str")
-    assert isinstance(sources(pathlib.Path("a"))[0], str)
-    refuse_clashes([str(tmp_path / "out")], ["s3://bucket/key", f"file://{tmp_path}/text"])
-    refused(lambda: refuse_clashes([str(tmp_path / "text")], [f"file://{tmp_path}/text"]), "both input and output")
-
-
-def test_commands_read_urls(run, memory):
-    result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)
-    assert (result.exit_code, result.stdout_bytes) == (0, b"</s> 1\na 2\nb 1\n"), result.stderr
-    result = run("w2v", "memory://missing", "-size", 2)
-    assert result.exit_code == 1
-    assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"

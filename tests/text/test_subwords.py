@@ -20,12 +20,6 @@ GIVEN += "N N\nlocker lock er\n"
 
 
 @pytest.fixture
-def libraries():
-    for name in "morfessor", "pyphen":
-        pytest.importorskip(name, reason=f'needs {name}: pip install "tiedtools[subwords]"')
-
-
-@pytest.fixture
 def file(tmp_path):
     """Write a segmentation file and return its path."""
 
@@ -46,7 +40,7 @@ def stored(subwords, words):
         return Subwords.from_state(config["subwords"], {name: read[name] for name in arrays}, words)
 
 
-def test_characters():
+def test_characters_and_given_units(file, tmp_path):
     made = Subwords.learn("chars", WORDS)
     assert made.units[:6] == ["", BEGIN, "</s>", STOP, "t", "h"]
     assert made.segment("</s>") == ["</s>"] and made.segment("<unk>") == list("<unk>")
@@ -59,9 +53,6 @@ def test_characters():
     made = Subwords.learn("chars", WORDS, atomic_unk=True)
     assert made.spelled("<unk>") == [BEGIN, "<unk>", STOP] and "<" not in made.units
     assert made.ids("<")[1] == ["<"] and stored(made, WORDS).ids("<unk>") == made.ids("<unk>")
-
-
-def test_given_units(file):
     made = Subwords.learn("morphs", WORDS, segmentation=file())
     assert made.units == ["", "</s>", "the", "<unk>", "un", "lock", "ed", "walk", "ing", "well", "known", "é", "N"]
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]
@@ -69,6 +60,12 @@ def test_given_units(file):
     assert Subwords.learn("morphs", WORDS, segmentation=file(GIVEN + "<unk> < unk >\n")).segment("<unk>")[1] == "unk"
     refused(lambda: Subwords.learn("chars", WORDS, segmentation=file()), "`segmentation` has no", kind=Contradiction)
     refused(lambda: Subwords.learn("letters", WORDS), "`kind='letters'` is not one of morphs,", kind=Contradiction)
+    analyses = [(1, ["walk", "ed"]), (5, ["un", "lock"]), (2, ["walk", "ing"]), (1, ["known"])]
+    with open(tmp_path / "morphs", "wb") as file:
+        morphs.write(file, analyses)
+    made = Subwords.learn("morphs", WORDS, segmentation=str(tmp_path / "morphs"))
+    assert made.segmenter.counts == morphs.Lexicon.of(analyses).counts
+    assert made.segment("unlocked") == ["un", "lock", "ed"] and "l" in made.units
 
 
 @pytest.mark.parametrize("kind", ["morphs", "syllables"])
@@ -98,24 +95,12 @@ def test_wrong_segmentation_files(file, content, problem):
     assert str(error.value).startswith(path) and problem in str(error.value)
 
 
-def test_a_file_of_morfessor_as_segmentation(tmp_path):
-    analyses = [(1, ["walk", "ed"]), (5, ["un", "lock"]), (2, ["walk", "ing"]), (1, ["known"])]
-    with open(tmp_path / "morphs", "wb") as file:
-        morphs.write(file, analyses)
-    made = Subwords.learn("morphs", WORDS, segmentation=str(tmp_path / "morphs"))
-    assert made.segmenter.counts == morphs.Lexicon.of(analyses).counts
-    assert made.segment("unlocked") == ["un", "lock", "ed"] and "l" in made.units
-
-
-def test_learned_morphs(libraries):
+def test_learned_morphs_and_syllables(libraries):
     made = Subwords.learn("morphs", WORDS * 2, seed=2)
     assert made.segmenter.counts == morphs.Lexicon.of(morphs.learn(WORDS[1:], 2)).counts
     assert "-" in made.segment("well-known") and "".join(made.segment("well-known")) == "well-known"
     atomic = Subwords.learn("morphs", WORDS, atomic_unk=True)
     assert atomic.segment("<unk>") == ["<unk>"] and atomic.segmenter.words == len(WORDS) - 2
-
-
-def test_learned_syllables(libraries):
     made = Subwords.learn("syllables", ["</s>", "<unk>", "hyphenation", "-"], "en_US")
     assert made.units == ["", "</s>", "<unk>", "hy", "phen", "ation", "-"]
     assert made.ids("hyphen") == ([3, 4], [])

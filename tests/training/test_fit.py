@@ -30,9 +30,20 @@ pytestmark = pytest.mark.usefixtures("no_signals")
 # Batches
 
 
-def test_streams_are_contiguous_and_drop_the_remainder():
+def test_streams_and_windows_of_an_epoch(quiet):
     assert streams(np.arange(11, dtype=np.int32), 3).T.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     refused(lambda: streams(np.arange(5, dtype=np.int32), 3), "5 tokens are too few for batch size 3; lower `batch` or")
+    model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
+    ids = np.arange(17, dtype=np.int32) % V
+    fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
+    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3, and 1.
+    assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
+    assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
+    assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
+    assert [step for *_, step, _ in model.seen] == list(range(6))
+    for k, (_, _, state, _, _) in enumerate(model.seen):
+        expected = model.start(2) if k in (0, 3) else model.seen[k - 1][4]
+        np.testing.assert_array_equal(state, expected)
 
 
 class Recorder(ToyLM):
@@ -46,20 +57,6 @@ class Recorder(ToyLM):
         result = super().train_step(ids, targets, state, step)
         self.seen[-1] += (result[2],)
         return result
-
-
-def test_windows_of_an_epoch(quiet):
-    model = Recorder(VOCAB, dataclasses.replace(CONFIG, batch=2, steps=3))
-    ids = np.arange(17, dtype=np.int32) % V
-    fit(model, ids, None, Training(epochs=2, lr=1.0), quiet)
-    # Two streams of 8 words, of which 7 are predicted, in windows of 3, 3, and 1.
-    assert [len(ids[0]) for ids, *_ in model.seen] == [3, 3, 1] * 2
-    assert model.seen[0][:2] == ([[0, 1, 2], [1, 2, 3]], [[1, 2, 3], [2, 3, 4]])
-    assert model.seen[2][:2] == ([[6], [0]], [[0], [1]])
-    assert [step for *_, step, _ in model.seen] == list(range(6))
-    for k, (_, _, state, _, _) in enumerate(model.seen):
-        expected = model.start(2) if k in (0, 3) else model.seen[k - 1][4]
-        np.testing.assert_array_equal(state, expected)
 
 
 # Evaluation
@@ -100,7 +97,7 @@ def test_monte_carlo_averages_probabilities():
 # Schedules
 
 
-def test_decay_starts_after_decay_after_epochs():
+def test_learning_rates_follow_epochs_or_the_perplexity(monkeypatch, quiet):
     """As for Zaremba's small model, whose code first lowers the rate after epoch 5."""
     training = Training(schedule="decay", lr=1.0, decay=2.0, decay_after=5)
     schedule = SCHEDULES["decay"](training)
@@ -110,17 +107,11 @@ def test_decay_starts_after_decay_after_epochs():
         rates.append(schedule.lr)
     assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
     assert not schedule.next(2000, None, False) and schedule.lr == 0
-
-
-def test_plateau_divides_the_rate_after_an_epoch_without_improvement(monkeypatch, quiet):
     losses = iter([3.0, 2.0, 2.0, 1.5, 1.6, 1.4])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=6, lr=8.0, decay=4.0), quiet)
     assert [epoch["lr"] for epoch in history] == [8, 8, 8, 2, 2, 0.5]
     assert [epoch["valid_ppl"] for epoch in history] == pytest.approx(np.exp([3, 2, 2, 1.5, 1.6, 1.4]))
-
-
-def test_min_gain_is_the_decrease_of_perplexity_that_keeps_the_rate(monkeypatch, quiet):
     perplexities = [90.0, 80.0, 79.1, 77.0, 78.0, 70.0]
     losses = iter(np.log(perplexities))
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
@@ -129,7 +120,7 @@ def test_min_gain_is_the_decrease_of_perplexity_that_keeps_the_rate(monkeypatch,
     assert [epoch["lr"] for epoch in history] == [8, 8, 8, 4, 4, 2]
 
 
-def test_the_best_epoch_is_kept(monkeypatch, quiet):
+def test_the_best_epoch_or_the_last_is_kept(monkeypatch, quiet):
     losses, snapshots = iter([3.0, 1.0, 2.0, 2.0]), []
 
     def evaluated(model, *args):
@@ -143,14 +134,12 @@ def test_the_best_epoch_is_kept(monkeypatch, quiet):
     assert run.best_epoch == 2
     np.testing.assert_array_equal(model.params.values, snapshots[1])
     assert not np.array_equal(model.params.values, snapshots[3])
-
-
-def test_without_validation_the_last_epoch_is_the_best(quiet):
     model = ToyLM(VOCAB, CONFIG)
     run = Fit(model, TRAIN, np.zeros(0, np.int32), TRAINING)
     history = run.go(quiet)
     assert run.best_epoch == 4 and [epoch["valid_ppl"] for epoch in history] == [None] * 4
     assert history[-1]["train_ppl"] < history[0]["train_ppl"]
+    refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
 
 
 @pytest.mark.parametrize("restart", ["best", "last"])
@@ -182,10 +171,6 @@ def test_the_last_model_is_kept_on_request(monkeypatch, quiet, schedule):
         assert run.best_epoch == (2 if keep == "best" else 4)
         np.testing.assert_array_equal(model.params.values, states[run.best_epoch - 1])
     assert rates["best"] == rates["last"]  # rates depend on validation, not on `keep`
-
-
-def test_the_last_model_of_several_sessions_needs_a_restart_from_it():
-    refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
 
 
 # Divergence
@@ -284,7 +269,7 @@ def epoch(pairs, number):
     return [columns(pairs[k]) for k in range(pairs.steps)]
 
 
-def test_an_epoch_has_each_pair_once_in_an_order_of_its_own():
+def test_an_epoch_has_each_pair_once_with_little_padding():
     pairs = Pairs(SOURCE, TARGET, 8, 5)
     first, second = epoch(pairs, 0), epoch(pairs, 1)
     for batches in first, second:
@@ -293,15 +278,18 @@ def test_an_epoch_has_each_pair_once_in_an_order_of_its_own():
     assert first != second and epoch(pairs, 0) == first == epoch(Pairs(SOURCE, TARGET, 8, 5), 0)
     assert epoch(Pairs(SOURCE, TARGET, 8, 6), 0) != first
     assert pairs.words == LENGTHS[1].sum() + N and pairs.most == pairs.steps == len(first)
-
-
-def test_batches_have_little_padding():
     pairs = Pairs(SOURCE, TARGET, 8, 5)
     spread = [np.ptp(LENGTHS[1][rows]) for rows in epoch(pairs, 3)]
     assert np.mean(spread) < 1.5 and np.ptp([LENGTHS[1][rows].mean() for rows in epoch(pairs, 3)[:5]]) > 1
+    found = []
+    for rows, batch in ordered(SOURCE, TARGET, 16, 64):
+        assert columns(batch) == rows.tolist()
+        assert max(batch.ids.size, batch.targets.size) <= 64
+        found += rows.tolist()
+    assert sorted(found) == list(range(N))
 
 
-def test_pairs_left_out(messages):
+def test_pairs_left_out_and_by_length(messages):
     source = np.array([1, 0, 0, 2, 2, 2, 0, 3, 0], np.int32)
     target = np.array([1, 0, 2, 0, 2, 0, 0], np.int32)
     pairs = Pairs(source, target, 2, 1, longest=3)
@@ -311,25 +299,13 @@ def test_pairs_left_out(messages):
         "not trained on: 1 sentence pair longer than 3 words",
     ]
     refused(lambda: Pairs(source, target, 2, 1, longest=1), "no sentence pair to train on")
-
-
-def test_by_length():
     lengths = [3, 9, 1, 9, 2, 30]
     assert [rows.tolist() for rows in by_length(lengths, 2, 18)] == [[5], [1, 3], [0, 4], [2]]
     assert [rows.tolist() for rows in by_length(lengths, 9, 20)] == [[5], [1, 3], [0, 4, 2]]
     assert list(by_length([], 2, 9)) == []
 
 
-def test_all_pairs_in_order_of_length():
-    found = []
-    for rows, batch in ordered(SOURCE, TARGET, 16, 64):
-        assert columns(batch) == rows.tolist()
-        assert max(batch.ids.size, batch.targets.size) <= 64
-        found += rows.tolist()
-    assert sorted(found) == list(range(N))
-
-
-def test_every_job_is_done_once_in_order():
+def test_every_job_is_done_once_or_none_after_an_error():
     for threads in (1, 4):
         done, lock = [], threading.Lock()
 
@@ -341,9 +317,6 @@ def test_every_job_is_done_once_in_order():
         jobs = [job for job, _ in done]
         assert sorted(jobs) == list(range(100)) and {t for _, t in done} <= set(range(threads))
         assert threads > 1 or jobs == list(range(100))
-
-
-def test_an_error_in_a_worker_stops_all_and_is_raised():
     stopped, done = [], []
 
     def work(thread, job):
@@ -357,21 +330,7 @@ def test_an_error_in_a_worker_stops_all_and_is_raised():
     assert stopped and len(done) < 100
 
 
-def test_failure_to_start_threads_is_reported(monkeypatch):
-    stop, start = threading.Event(), threading.Thread.start
-    starts = iter([start, start])
-
-    def limited(thread):
-        if (begin := next(starts, None)) is None:
-            raise RuntimeError("can't start new thread")
-        begin(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", limited)
-    refused(lambda: hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set), "could start only 2 of 3")
-    assert stop.is_set()
-
-
-def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():
+def test_interrupts_and_failures_to_start_threads(monkeypatch):
     stop, left = threading.Event(), []
 
     def work(thread, job):
@@ -384,3 +343,14 @@ def test_an_interrupt_asks_the_workers_to_stop_and_waits_for_them():
     with pytest.raises(KeyboardInterrupt):
         hogwild.run(work, range(10), 3, stop.set, tick, every=0.01)
     assert sorted(left) == [0, 1, 2]
+    stop, start = threading.Event(), threading.Thread.start
+    starts = iter([start, start])
+
+    def limited(thread):
+        if (begin := next(starts, None)) is None:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    refused(lambda: hogwild.run(lambda thread, job: stop.wait(60), range(10), 3, stop.set), "could start only 2 of 3")
+    assert stop.is_set()

@@ -44,10 +44,18 @@ class StoppingInValidation(ToyLM):
         return super().score(*args)
 
 
-def test_a_run_learns_and_is_bitwise_reproducible():
+def test_a_run_is_reproducible_and_can_be_extended(tmp_path):
     values, history = trained()
     assert history[-1]["valid_ppl"] < history[0]["valid_ppl"] < V
     assert trained()[0].tobytes() == values.tobytes()
+    path = str(tmp_path / "c")
+    values, _ = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path)
+    again, history = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path, resume=True)
+    assert again.tobytes() == values.tobytes() and len(history) == 2
+    longer, history = trained(checkpoint=path, resume=True)
+    assert longer.tobytes() == trained()[0].tobytes() and len(history) == 4
+    threads = dataclasses.replace(CONFIG, threads=16)
+    assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
 
 
 FIGURES = ("epoch", "lr", "train_ppl", "valid_ppl")
@@ -71,7 +79,7 @@ def test_resumed_run_is_bitwise_identical(tmp_path, after, schedule):
     assert [[e[k] for k in FIGURES] for e in figures] == [[e[k] for k in FIGURES] for e in history]
 
 
-def test_a_run_stopped_during_validation_resumes(tmp_path):
+def test_a_stopped_run_holds_the_best_model_and_resumes(tmp_path, quiet):
     path = str(tmp_path / "c")
     config = dataclasses.replace(CONFIG, steps=2)
     values, _ = trained(config=config)
@@ -80,25 +88,11 @@ def test_a_run_stopped_during_validation_resumes(tmp_path):
     interrupts.received.clear()
     again, history = trained(config=config, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and len(history) == 4
-
-
-def test_a_stopped_run_holds_the_best_model_so_far(quiet):
     model, stopped = ToyLM(VOCAB, CONFIG), ToyLM(VOCAB, CONFIG)
     fit(model, TRAIN, VALID, dataclasses.replace(TRAINING, epochs=1), quiet)
     with pytest.raises(KeyboardInterrupt):
         fit(stopped, TRAIN, VALID, TRAINING, Stopping(20))
     np.testing.assert_array_equal(stopped.params.values, model.params.values)
-
-
-def test_a_finished_run_can_be_extended(tmp_path):
-    path = str(tmp_path / "c")
-    values, _ = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path)
-    again, history = trained(dataclasses.replace(TRAINING, epochs=2), checkpoint=path, resume=True)
-    assert again.tobytes() == values.tobytes() and len(history) == 2
-    longer, history = trained(checkpoint=path, resume=True)
-    assert longer.tobytes() == trained()[0].tobytes() and len(history) == 4
-    threads = dataclasses.replace(CONFIG, threads=16)
-    assert trained(config=threads, checkpoint=path, resume=True)[0].tobytes() == longer.tobytes()
 
 
 def test_resumed_progress_is_reported(tmp_path):
@@ -124,16 +118,13 @@ def test_an_infinite_perplexity_does_not_prevent_resuming(tmp_path, monkeypatch)
     assert len(history) == 4 and history[0]["valid_ppl"] is None
 
 
-def test_checkpoints_contain_only_data(tmp_path):
+def test_checkpoints_contain_only_data_and_are_written_within_an_epoch(tmp_path, monkeypatch):
     path = str(tmp_path / "c")
     trained(checkpoint=path)
     header, words, arrays = modelfile.load(path)
     assert header["kind"] == "checkpoint" and words == VOCAB.words and json.dumps(header["config"])
     assert set(arrays) == {"values", "best", "state_0", "counts"}
     assert os.listdir(tmp_path) == ["c"]
-
-
-def test_checkpoints_within_an_epoch(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(Checkpoint, "write", lambda self, progress, arrays: written.append(progress["steps"]))
     trained(dataclasses.replace(TRAINING, epochs=1), checkpoint="c", minutes=1e-12)

@@ -70,11 +70,19 @@ def run(monkeypatch):
     return run
 
 
-def test_training_ends_at_the_second_small_improvement(run):
+def test_small_improvements_end_training_and_worse_epochs_are_undone(run):
     done, seen, rates = run([5.0, 4.0, 3.99, 3.9, 3.8, 3.79, 1.0])
     # 4.0 -> 3.99 is the first improvement below 0.3%; from then on the rate is halved after every epoch.
     assert rates == [8, 8, 8, 4, 2, 1] and done.schedule.over and done.schedule.lr == 1
     assert seen == [3, 6, 9, 12, 15, 18]
+    done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
+    assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
+    assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
+    assert done.model.params.values[0] == 6
+    # 4.4 improves on 4.5 but not on the best, 4.0, which is restored after one more epoch without improvement.
+    done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
+    assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
+    assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
 
 
 @pytest.mark.parametrize("ratio, rates", [
@@ -85,34 +93,19 @@ def test_min_improvement_is_the_threshold(run, ratio, rates):
     assert run(losses, dataclasses.replace(TRAINING, epochs=7, min_improvement=ratio))[2] == rates
 
 
-def test_a_worse_epoch_is_undone(run):
-    done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
-    assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
-    assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
-    assert done.model.params.values[0] == 6
-
-
-def test_improvement_is_measured_against_the_previous_epoch_not_the_best(run):
-    # 4.4 improves on 4.5 but not on the best, 4.0, which is restored after one more epoch without improvement.
-    done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
-    assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
-    assert seen == [3, 6, 6, 9, 12] and done.model.params.values[0] == 6
-
-
-def test_without_validation_the_rate_is_never_halved():
+def test_settings_without_validation_or_halving():
     model = Counting(VOCAB, CONFIG)
     history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), Progress())
     assert [epoch["lr"] for epoch in history] == [8, 8, 8]
+    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
+    assert "min_improvement" not in run.options()
 
 
-def test_calls_to_batches_and_learner(run):
+def test_hooks_batches_and_learner_are_called(run):
     done, _, _ = run([5.0, 4.0], dataclasses.replace(TRAINING, epochs=2, clip=0.5))
     steps = lambda epoch: [(epoch, k, k, 8.0, 0.5) for k in range(3)]
     assert done.model.calls == [("begin", 0), *steps(0), ("begin", 1), *steps(1), ("begin", 2)]
     assert [epoch["train_ppl"] for epoch in done.history] == pytest.approx([math.exp(2)] * 2)
-
-
-def test_the_hooks_see_every_step_and_epoch():
     seen = []
     look = lambda run: seen.append((run.epoch, run.steps, run.done))
     hooks = Calling(after_step=look, after_epoch=look)
@@ -133,19 +126,13 @@ def recorded(loss, **progress):
     return begin
 
 
-def test_continuing_with_rate_halving_and_loss(run):
+def test_continuing_a_recorded_run(run):
     done, _, rates = run([3.99], begin=recorded(4.0, halving=1))
     assert rates == [0.5] and done.history[0]["epoch"] == 8 and done.schedule.over
     done, _, rates = run([3.99, 3.0, 2.999], begin=recorded(4.0, halving=0))
     assert rates == [0.5, 0.25, 0.125] and done.model.calls[:3] == [("begin", 0), ("begin", 7), (7, 0, 0, 0.5, 0.25)]
-
-
-def test_a_worse_epoch_restores_the_initial_model(run):
     done, seen, _ = run([4.1, 4.2], begin=recorded(4.0))
     assert seen == [0, 0] and done.model.params.values[0] == 0 and done.best_epoch == 7
-
-
-def test_continuing_within_an_epoch(run):
     done, _, _ = run([4.0, 4.0, 4.0], begin=recorded(3.0, position=21))
     assert done.model.calls[2][:2] == (7, 2) and done.best_epoch == 8
 
@@ -179,22 +166,14 @@ def test_batches_begin_the_resumed_epoch(tmp_path):
     assert model.calls == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]
 
 
-def test_min_improvement_is_not_an_option_of_other_schedules():
-    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
-    assert "min_improvement" not in run.options()
-
-
 # Messages
 
 
-def test_divergence_names_rnnlms_options():
+def test_messages_of_rnnlms_schedule(monkeypatch, messages):
     model = Counting(VOCAB, CONFIG)
     model.remedy = OnlineLearner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
     refused(lambda: fit(model, TRAIN, None, TRAINING, Progress()), "in epoch 1, after 0", " or `doc_lr`", kind=Diverged)
-
-
-def test_progress_is_per_epoch(monkeypatch, messages):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
     told = [line.split()[0] for line in messages().splitlines() if "ETA" in line]

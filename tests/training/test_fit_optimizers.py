@@ -138,15 +138,6 @@ def test_divergence_after_averaging_has_begun_keeps_the_best_average(quiet):
     assert np.isfinite(best[-1]).all() and run.worthwhile(Diverged()) and "\n" not in run.reached
 
 
-def test_a_new_session_begins_with_a_new_optimizer(monkeypatch, quiet):
-    config, training = settings("adam")
-    restarts = []
-    run = Fit(LstmLM(VOCAB, config), TRAIN, VALID, dataclasses.replace(training, epochs=2, sessions=2))
-    monkeypatch.setattr(run.optimizer, "restart", lambda: restarts.append(run.epoch))
-    run.go(quiet)
-    assert restarts == [2]
-
-
 def test_checkpoints_hold_the_state_of_the_optimizer(tmp_path, quiet):
     path = str(tmp_path / "c")
     for name, state in ("sgd", set()), ("asgd", {"average"}), ("adam", {"first", "second"}):
@@ -180,7 +171,7 @@ def lengths(windows):
     return [len(windows[k].ids) for k in range(windows.steps)]
 
 
-def test_random_windows_cover_the_text_in_order():
+def test_random_windows():
     ids = np.arange(20_001, dtype=np.int32)
     windows, fixed = RandomWindows(ids, 70, 2, 3, True), Windows(ids, 70, 2)
     assert windows.words == fixed.words and windows.steps <= windows.most
@@ -190,9 +181,6 @@ def test_random_windows_cover_the_text_in_order():
     for k, length in enumerate(lengths(windows)):
         assert windows[k].lr_factor == length / 70
     assert {fixed[k].lr_factor for k in range(fixed.steps)} == {1.0}
-
-
-def test_lengths_are_normal_around_the_steps_and_in_5_percent_half_of_them():
     windows = RandomWindows(np.zeros(1_000_000, np.int32), 70, 1, 3, False)
     found = np.array(lengths(windows)[:-1])
     long, short = found[found > 52], found[found <= 52]
@@ -201,9 +189,6 @@ def test_lengths_are_normal_around_the_steps_and_in_5_percent_half_of_them():
     assert found.max() < RandomWindows.longest(70) and windows[0].lr_factor == 1.0
     few = RandomWindows(np.zeros(10_000, np.int32), 4, 1, 3, True)
     assert min(lengths(few)[:-1]) == 5 and few.steps <= few.most
-
-
-def test_lengths_depend_on_the_seed_and_the_epoch():
     ids = np.zeros(3000, np.int32)
     windows, other = RandomWindows(ids, 10, 3, 1, True), RandomWindows(ids, 10, 3, 2, True)
     first = lengths(windows)
@@ -228,10 +213,16 @@ class Recorder(ToyLM):
         return RandomWindows(ids, 8, 3, 1, True)
 
 
-def test_steps_have_unique_numbers(quiet):
+def test_steps_have_unique_numbers_and_sessions_new_optimizers(quiet, monkeypatch):
     model = Recorder(VOCAB, dataclasses.replace(AWD, drop_word=0.0))
     fit(model, TRAIN, VALID, TRAINING, quiet)
     assert len(model.numbers) > 20 and all(a < b for a, b in itertools.pairwise(model.numbers))
+    config, training = settings("adam")
+    restarts = []
+    run = Fit(LstmLM(VOCAB, config), TRAIN, VALID, dataclasses.replace(training, epochs=2, sessions=2))
+    monkeypatch.setattr(run.optimizer, "restart", lambda: restarts.append(run.epoch))
+    run.go(quiet)
+    assert restarts == [2]
 
 
 @pytest.mark.parametrize("scale, expected", [("mean", True), ("sum", False)])

@@ -125,16 +125,6 @@ def test_several_files(run, square, tmp_path):
         assert answer.split("\t")[3::2] == ["queen", "duke!"]
 
 
-def test_errors_are_one_line(run, square):
-    for args, message, status in (
-        ([square, "man", "woman"], "the number of words must be a multiple of 3, not 2", 2),
-        (["-"], "give the words as arguments", 2),
-        (["-", "a", "b", "c", "--with", "-"], "only once", 2),
-        ([square, "a", "b", "c", "--method", "sub"], "sub", 2),
-    ):
-        run.fails(status, message, "analogy", *args, input=b"")
-
-
 def test_rotations():
     rng = np.random.default_rng(1)
     one, two = rng.standard_normal((2, 30, 5))
@@ -160,14 +150,7 @@ def plain(matrix, classes, iterations=10):
     return assigned
 
 
-def test_agrees_with_plain_version(monkeypatch):
-    monkeypatch.setattr("tiedtools.vectors.edit.BLOCK", 7)
-    for seed in range(5):
-        matrix = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
-        assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)
-
-
-def test_clusters_are_found_in_little_memory():
+def test_spherical_kmeans(monkeypatch):
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat(np.arange(4), 25))
     classes = spherical_kmeans((10 * np.eye(4)[truth] + rng.normal(size=(100, 4))).astype(np.float32), 4)
@@ -179,3 +162,7 @@ def test_clusters_are_found_in_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
+    monkeypatch.setattr("tiedtools.vectors.edit.BLOCK", 7)
+    for seed in range(5):
+        matrix = np.random.default_rng(seed).normal(size=(60, 5)).astype(np.float32)
+        assert spherical_kmeans(matrix, 6).tolist() == plain(matrix.astype(np.float64), 6)

@@ -31,8 +31,12 @@ def source(tmp_path):
     return tmp_path / "a.txt"
 
 
-def test_every_format_has_a_name():
+def test_every_format_has_a_name_and_models_are_converted(run, tmp_path):
     assert list(NAMES) == list(FORMATS) == list(VECTOR_FORMATS.choices)
+    arrays = {"emb_in": np.ones((2, 2), "f4"), "emb_out": np.zeros((2, 2), "f4")}
+    with open(tmp_path / "m.npz", "wb") as file:
+        modelfile.save(file, "word2vec", {}, ["a", "b"], arrays)
+    assert run("convert", tmp_path / "m.npz:out", "-").stdout == "2 2\na 0.000000 0.000000\nb 0.000000 0.000000\n"
 
 
 @pytest.mark.parametrize("first", NAMES)
@@ -74,22 +78,12 @@ def test_pipes_and_compressed_files(run, source, tmp_path):
         assert run("convert", path, "-", "--to", "binary").stdout_bytes == binary
     assert run("convert", source, tmp_path / "b.txt.gz", "--to", "glove").exit_code == 0
     assert gzip.decompress((tmp_path / "b.txt.gz").read_bytes()) == source.read_bytes().partition(b"\n")[2]
-
-
-def test_zst(run, source, tmp_path):
     result = run("convert", source, tmp_path / "b.txt.zst")
     if "tiedtools[zst]" in result.stderr:
         pytest.skip("needs a Zstandard library: pip install tiedtools[zst]")
     assert result.exit_code == 0
     assert (tmp_path / "b.txt.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
     assert run("convert", tmp_path / "b.txt.zst", "-").stdout == source.read_text()
-
-
-def test_vectors_of_models_are_converted(run, tmp_path):
-    arrays = {"emb_in": np.ones((2, 2), "f4"), "emb_out": np.zeros((2, 2), "f4")}
-    with open(tmp_path / "m.npz", "wb") as file:
-        modelfile.save(file, "word2vec", {}, ["a", "b"], arrays)
-    assert run("convert", tmp_path / "m.npz:out", "-").stdout == "2 2\na 0.000000 0.000000\nb 0.000000 0.000000\n"
 
 
 def converted(run, source, *options):

@@ -54,7 +54,7 @@ def theirs(tmp_path_factory):
     return {path.name: str(path) for path in folder.iterdir() if path != text}
 
 
-def test_vectors_of_words_and_unseen_words_are_those_of_the_definition(path, tmp_path):
+def test_vectors_are_those_of_the_definition(path, tmp_path):
     _, matrix, settings = model()
     vectors = Vectors.read(path)
     assert list(vectors.words) == WORDS and list(vectors.index.items()) == [(w, k) for k, w in enumerate(WORDS)]
@@ -68,6 +68,11 @@ def test_vectors_of_words_and_unseen_words_are_those_of_the_definition(path, tmp
     assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
     with pytest.raises(IndexError):
         vectors.matrix[len(WORDS)]
+    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
+    (tmp_path / "m.bin").write_bytes(data)
+    vectors = Vectors.read(tmp_path / "m.bin")
+    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
+    assert not vectors.composes and "__label__a" not in vectors
 
 
 @pytest.mark.parametrize("kept", [{3: 1, 17: 0, 5: 2}, {}])
@@ -115,14 +120,6 @@ def test_docvec_is_the_sentence_vector(run, theirs, tmp_path):
         documents = run("docvec", theirs[name], "--unit", "doc", "--json", input="\n".join(lines).encode())
         first = json.loads(documents.stdout.splitlines()[0])["vector"]
         np.testing.assert_allclose(first, oracle.get_sentence_vector(" ".join(lines[:2])), atol=1e-6)
-
-
-def test_version_11_supervised_models_have_no_n_grams(tmp_path):
-    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
-    (tmp_path / "m.bin").write_bytes(data)
-    vectors = Vectors.read(tmp_path / "m.bin")
-    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
-    assert not vectors.composes and "__label__a" not in vectors
 
 
 def test_commands_compose_unseen_words(run, path, tmp_path):
@@ -284,7 +281,12 @@ def test_fasttext_reads_quantized_vectors(run, tmp_path, n):
     assert neighbors == [word for word, _ in ours.most_similar("w0", topn=5)]
 
 
-def test_quantized_models_compose(saved, tmp_path):
+def test_quantized_models_compose_and_only_fasttext_has_them(tmp_path, saved):
+    vectors = Vectors(["a"], [[1, 2]])
+    for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
+        refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
+    with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
+        write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
     Vectors.read(saved).write(tmp_path / "m.ftz", quantize=True)
     ours, exact = Vectors.read(tmp_path / "m.ftz"), Vectors.read(saved)
     for word in WORDS + NEW_WORDS:
@@ -296,15 +298,7 @@ def test_quantized_models_compose(saved, tmp_path):
         np.testing.assert_allclose(ours.compose([word])[word], theirs.get_word_vector(word), atol=1e-6)
 
 
-def test_only_fasttext_is_quantized_with_matching_rows(tmp_path):
-    vectors = Vectors(["a"], [[1, 2]])
-    for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
-        refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
-    with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
-        write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
-
-
-def test_k_means():
+def test_k_means_and_quantized_norms():
     rows, centroids = random(999, 3), random(256, 3, 1)
     codes, distances = np.empty(999, np.uint8), np.empty(256, np.float32)
     kernels.nearest(codes, distances, distances.view(np.int32), rows, np.ascontiguousarray(centroids.T))
@@ -316,9 +310,6 @@ def test_k_means():
         centroids = kmeans(rows, rows[:256], iterations)
         errors.append(np.square(rows[:, None] - centroids).sum(2).min(1).mean())
     assert errors[0] > errors[1] > errors[2]
-
-
-def test_norms_are_quantized_apart():
     matrix = random(300)
     matrix[0] = 0
     quantized = quantize(matrix)

@@ -29,15 +29,17 @@ def here(tmp_path, monkeypatch):
 W2V = "w2v text -size 4 -iter 1 -min-count 1 -threads 1 -debug 0"
 LSTM = "lstm text --size 4 --hidden 4 --epochs 1 --threads 1 -debug 0 --steps 5 --batch 2"
 RNNLM = "rnnlm -train text -hidden 4 -class 3 --max-iter 1 -debug 0 --threads 1 -direct 0"
+# Command -> {file: what `check` says of it}.
+TEXT_OF_4, MODEL = "text, 15 words of 4 numbers, all well", "model, 15 words of 4 numbers, all well"
+VOCABULARY = "vocabulary, 15 words, all well; `-read-vocab` reads it"
+TRAINING_LOG = "training log, all well; `tiedtools plot curves` reads it"
+CHECKPOINT = "checkpoint, all well; `--checkpoint` with `--resume` continues from it"
+MANIFEST = "run manifest, all well; `tiedtools rerun` reads it"
+JSON = "JSON, all well; written by a command with --json"
 RUNS = {
     f"{W2V} -output v.txt --save-model m --save-vocab c --log-json l --checkpoint k --manifest n": {
-        "v.txt": "text, 15 words of 4 numbers, all well",
-        "m": "model, 15 words of 4 numbers, all well",
-        "c": "vocabulary, 15 words, all well; `-read-vocab` reads it",
-        "l": "training log, all well; `tiedtools plot curves` reads it",
-        "k": "checkpoint, all well; `--checkpoint` with `--resume` continues from it",
-        "n": "run manifest, all well; `tiedtools rerun` reads it",
-        "v.txt.run.json": "run manifest, all well; `tiedtools rerun` reads it",
+        "v.txt": TEXT_OF_4, "m": MODEL, "c": VOCABULARY, "l": TRAINING_LOG, "k": CHECKPOINT, "n": MANIFEST,
+        "v.txt.run.json": MANIFEST,
     },
     f"{W2V} -output v --runs 2": {
         "v": "file of runs, all well; `nn`, `cosine`, and `stability` of `tiedtools` read it"
@@ -46,23 +48,17 @@ RUNS = {
         "p.tsv": "phrase list, not checked; `--phrases` reads it"
     },
     f"{W2V} -output v -classes 3 --save-vocab c.gz": {
-        "v": "classes of words, not checked; written by `w2v -classes`",
-        "c.gz": "vocabulary, 15 words, all well; `-read-vocab` reads it",
+        "v": "classes of words, not checked; written by `w2v -classes`", "c.gz": VOCABULARY,
     },
     f"{LSTM} -output v --save-model m --checkpoint k --log-json l": {
-        "v": "text, 15 words of 4 numbers, all well",
-        "m": "model, 15 words of 4 numbers, all well",
-        "k": "checkpoint, all well; `--checkpoint` with `--resume` continues from it",
-        "l": "training log, all well; `tiedtools plot curves` reads it",
+        "v": TEXT_OF_4, "m": MODEL, "k": CHECKPOINT, "l": TRAINING_LOG,
     },
-    f"{RNNLM} -rnnlm m": {"m": "model, 15 words of 4 numbers, all well"},
-    f"{RNNLM} -rnnlm m -binary": {"m": "model, 15 words of 4 numbers, all well"},
-    "vocab text -min-count 1 -output c": {"c": "vocabulary, 15 words, all well; `-read-vocab` reads it"},
-    "vocab text --json -output c": {"c": "JSON, all well; written by a command with --json"},
+    f"{RNNLM} -rnnlm m": {"m": MODEL}, f"{RNNLM} -rnnlm m -binary": {"m": MODEL},
+    "vocab text -min-count 1 -output c": {"c": VOCABULARY}, "vocab text --json -output c": {"c": JSON},
     "segment text --chars --types -output s": {
         "s": "segmentation, not checked; `--segmentation` of `tiedtools lstm` reads it"
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", RUNS)
@@ -74,19 +70,14 @@ def test_outputs_are_recognized(run, here, command):
 
 
 VECTORS = "4 2\nthe 1 2\ncat 2 1\nsat 1 1\non 3 1\n"
+SCORES = "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of words"
+SIDE_BY_SIDE = "table, not checked; written by `nn` or `analogy`"
+TABLE = "table, not checked; written by a command that evaluates vectors"
 PRINTED = {
-    "nn v the": "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of words",
-    "analogy v the cat sat": "words and scores, not checked; `tiedtools eval-sim --set` reads them if they are pairs of"
-    " words",
-    "nn v the --with v": "table, not checked; written by `nn` or `analogy`",
-    "analogy v the cat sat --with v": "table, not checked; written by `nn` or `analogy`",
-    "nn v the --json": "JSON, all well; written by a command with --json",
-    "pca v": "table, not checked; written by a command that evaluates vectors",
-    "compare v v": "table, not checked; written by a command that evaluates vectors",
-    "eval-sim v --set pairs --bootstrap 0": "table, not checked; written by a command that evaluates vectors",
-    "eval-analogy v --set questions": "table, not checked; written by a command that evaluates vectors",
-    "check v --json": "JSON, all well; written by a command with --json",
-}
+    "nn v the": SCORES, "analogy v the cat sat": SCORES, "nn v the --with v": SIDE_BY_SIDE,
+    "analogy v the cat sat --with v": SIDE_BY_SIDE, "nn v the --json": JSON, "pca v": TABLE, "compare v v": TABLE,
+    "eval-sim v --set pairs --bootstrap 0": TABLE, "eval-analogy v --set questions": TABLE, "check v --json": JSON,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", PRINTED)
@@ -128,7 +119,7 @@ def test_samples_are_recognized(here, kind):
     assert check.format == kind.strip() and check.problems == {} and check.use
 
 
-def test_formats_and_texts_are_named(here, run):
+def test_formats_texts_and_lists_of_words_are_named(here, run):
     with open("f", "wb") as file:
         morphs.write(file, [(1, ["un", "lock"]), (2, ["a"])])
     check = Check("f")
@@ -143,6 +134,12 @@ def test_formats_and_texts_are_named(here, run):
         "text:1: is neither a word2vec header 'V E' nor a word and numbers; is it a text, for `tiedtools vocab`?",
         "text: no format, 0 words of 0 numbers, 1 problem",
     ]
+    (here / "v").write_text(VECTORS)
+    for name, words in (("b.npy", "b.words"), ("c.tsv", "c.metadata.tsv"), ("vectors.tsv", "metadata.tsv")):
+        assert run("convert", "v", name).exit_code == 0
+        told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
+        result = run("check", words)
+        assert (result.exit_code, result.stdout) == (0, told)
 
 
 @pytest.mark.parametrize("text, position, problem", [
@@ -179,19 +176,10 @@ def test_arrays_of_models_are_checked(run, here, kind):
     assert run("check", "m").exit_code == 0
 
 
-def test_lists_of_words_name_their_matrix(run, here):
-    (here / "v").write_text(VECTORS)
-    for name, words in (("b.npy", "b.words"), ("c.tsv", "c.metadata.tsv"), ("vectors.tsv", "metadata.tsv")):
-        assert run("convert", "v", name).exit_code == 0
-        told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
-        result = run("check", words)
-        assert (result.exit_code, result.stdout) == (0, told)
-
-
 FASTTEXT = struct.pack("<2i12id3i2q", 793712314, 12, 2, 5, 5, 1, 5, 1, 2, 2, 10, 3, 6, 100, 1e-4, 1, 1, 0, 3, -1)
 
 
-def test_hyperwords_matrices_with_words_but_no_counts(tmp_path):
+def test_files_of_hyperwords_starspace_and_gensim(tmp_path, run):
     np.save(tmp_path / "sgns.words.npy", np.float32([[1, 2], [3, 4], [5, 6]]))
     (tmp_path / "sgns.words.vocab").write_text("the\n1984\na\u00a0b\n")
     vectors = Vectors.read(tmp_path / "sgns.words.npy")
@@ -199,12 +187,6 @@ def test_hyperwords_matrices_with_words_but_no_counts(tmp_path):
     assert Check(str(tmp_path / "sgns.words.npy")).problems.keys() == {"odd word"}
     (tmp_path / "sgns.words.vocab").write_text("the\na 5\nb\n")
     refused(lambda: Vectors.read(tmp_path / "sgns.words.npy"), "sgns.words.vocab:2: has a count, unlike line 1;")
-
-
-STARSPACE = "the\t0.5\t-0.25\n1984\t1e-05\t2\n__label__a\t3\t4\n"
-
-
-def test_starspace_models(run, tmp_path):
     path = tmp_path / "model.tsv"
     for text in STARSPACE, "".join(STARSPACE.splitlines(True)[::-1]), "".join(STARSPACE.splitlines(True)[1:]):
         path.write_text(text)  # also with a number as the first word
@@ -220,15 +202,25 @@ def test_starspace_models(run, tmp_path):
     path.write_text(STARSPACE.replace("\t4", ""))
     refused(lambda: Vectors.read(path), "model.tsv:3: expected 2 numbers after '__label__a', found 1")
     assert Check(str(path)).problems.keys() == {"ragged"}
-
-
-def test_a_damaged_projector_file_is_not_mistaken_for_starspace(tmp_path):
     (tmp_path / "vectors.tsv").write_text("x\t2\n3\t4\n5\t6\n")
     (tmp_path / "metadata.tsv").write_text("a\nb\nc\n")
     refused(lambda: Vectors.read(tmp_path / "vectors.tsv"), "vectors.tsv:1: is not tab-separated numbers")
     (tmp_path / "metadata.tsv").unlink()
     (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4\n")
     refused(lambda: Vectors.read(tmp_path / "vectors.tsv"), "has no list of words beside it")
+    models = pytest.importorskip("gensim.models")
+    for kind in models.Word2Vec, models.FastText:
+        model = kind([["a", "b"]] * 9, vector_size=2, min_count=1)
+        for saved, name in (model, kind.__name__), (model.wv, type(model.wv).__name__):
+            saved.save(str(tmp_path / "m"))
+            with pytest.raises(TiedtoolsError, match=f"is a {name} saved by gensim") as error:
+                Vectors.read(tmp_path / "m")
+            code = str(error.value).split("`")[1].replace("OUT.bin", str(tmp_path / "m.bin"))
+            eval(code, vars(models))
+            assert sorted(Vectors.read(tmp_path / "m.bin").words) == ["a", "b"]
+
+
+STARSPACE = "the\t0.5\t-0.25\n1984\t1e-05\t2\n__label__a\t3\t4\n"
 
 
 def saved(protocol, module, name):
@@ -266,16 +258,3 @@ def test_other_binary_formats_are_named(run, tmp_path, name, data, problem):
         assert result.exit_code == 1
         line = (result.stdout if command[0] == "check" else result.stderr).splitlines()[0]
         assert problem.format(shown) in line
-
-
-def test_what_gensim_saves(tmp_path):
-    models = pytest.importorskip("gensim.models")
-    for kind in models.Word2Vec, models.FastText:
-        model = kind([["a", "b"]] * 9, vector_size=2, min_count=1)
-        for saved, name in (model, kind.__name__), (model.wv, type(model.wv).__name__):
-            saved.save(str(tmp_path / "m"))
-            with pytest.raises(TiedtoolsError, match=f"is a {name} saved by gensim") as error:
-                Vectors.read(tmp_path / "m")
-            code = str(error.value).split("`")[1].replace("OUT.bin", str(tmp_path / "m.bin"))
-            eval(code, vars(models))
-            assert sorted(Vectors.read(tmp_path / "m.bin").words) == ["a", "b"]

@@ -70,7 +70,20 @@ def test_words_that_tensorboard_would_skip_are_written_by_code_point(tmp_path, m
     assert messages() == ""
 
 
-def test_safetensors_are_compatible_with_the_library(tmp_path):
+def safetensors(size=8, **tensors):
+    tensors = {name: dict(dtype=d, shape=s, data_offsets=[0, size]) for name, (d, s) in tensors.items()}
+    header = json.dumps({"__metadata__": {"a": "b"}, **tensors}).encode()
+    return len(header).to_bytes(8, "little") + header
+
+
+def test_safetensors_are_mapped_and_compatible_with_the_library(tmp_path):
+    vectors = make()
+    vectors.write(tmp_path / "some.safetensors")
+    matrix = Vectors.read(tmp_path / "some.safetensors").matrix
+    assert isinstance(matrix if isinstance(matrix, np.memmap) else matrix.base, np.memmap)
+    upper = (vectors.matrix.view(np.uint32) >> 16).astype("<u2")
+    (tmp_path / "some.safetensors").write_bytes(safetensors(30, x=("BF16", [5, 3])) + upper.tobytes())
+    assert_same(Vectors.read(tmp_path / "some.safetensors"), vectors)
     numpy = pytest.importorskip("safetensors.numpy")
     vectors = make()
     vectors.write(tmp_path / "ours.safetensors")
@@ -80,22 +93,6 @@ def test_safetensors_are_compatible_with_the_library(tmp_path):
     numpy.save_file(others, tmp_path / "theirs.safetensors", {"format": "np"})
     (tmp_path / "theirs.words").write_text("\n".join(WORDS))
     assert_same(Vectors.read(tmp_path / "theirs.safetensors"), vectors, np.float16)
-
-
-def safetensors(size=8, **tensors):
-    tensors = {name: dict(dtype=d, shape=s, data_offsets=[0, size]) for name, (d, s) in tensors.items()}
-    header = json.dumps({"__metadata__": {"a": "b"}, **tensors}).encode()
-    return len(header).to_bytes(8, "little") + header
-
-
-def test_safetensors_are_memory_mapped_and_bfloat16_is_read(tmp_path):
-    vectors = make()
-    vectors.write(tmp_path / "some.safetensors")
-    matrix = Vectors.read(tmp_path / "some.safetensors").matrix
-    assert isinstance(matrix if isinstance(matrix, np.memmap) else matrix.base, np.memmap)
-    upper = (vectors.matrix.view(np.uint32) >> 16).astype("<u2")
-    (tmp_path / "some.safetensors").write_bytes(safetensors(30, x=("BF16", [5, 3])) + upper.tobytes())
-    assert_same(Vectors.read(tmp_path / "some.safetensors"), vectors)
 
 
 @pytest.mark.parametrize("data, part", [
@@ -190,10 +187,16 @@ def test_folders_that_model2vec_writes_are_read(tmp_path):
     assert_same(Vectors.read(tmp_path / "nested"), vectors)
 
 
-def test_the_unknown_word_is_no_word_unless_it_has_a_vector(tmp_path):
+def test_unknown_words_and_failed_writes_of_folders(tmp_path):
     vectors = tokens(["[UNK]", "a", "b", "a"])
     vectors.write(f"{tmp_path}/m/")
     assert_same(Vectors.read(tmp_path / "m"), Vectors(vectors.words[:3], vectors.matrix[:3]))  # of `a`, the first
+    tokens().write(f"{tmp_path}/m/")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
+    for words in (["a b"], [""]):
+        refused(lambda: tokens(words).write(f"{tmp_path}/m/"))
+    refused(lambda: Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16"), "too large for float16")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
 
 
 def test_commands_read_and_write_folders(run, tmp_path):
@@ -233,21 +236,12 @@ def test_damaged_folders_are_reported_in_one_line(tmp_path, damage):
     assert list(Check(f"{tmp_path}/m").problems) == ["unreadable"]
 
 
-def test_a_failed_write_leaves_the_earlier_folder(tmp_path):
-    tokens().write(f"{tmp_path}/m/")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
-    for words in (["a b"], [""]):
-        refused(lambda: tokens(words).write(f"{tmp_path}/m/"))
-    refused(lambda: Vectors(["a"], [[1e5]]).write(f"{tmp_path}/m/", dtype="float16"), "too large for float16")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
-
-
 def halves(V=500, E=30):
     matrix = np.random.default_rng(2).standard_normal((V, E)).astype(np.float16)
     return Vectors([f"w{k}" for k in range(V)], matrix)
 
 
-def test_every_float16_is_widened_exactly():
+def test_float16_is_widened_exactly_and_not_copied(tmp_path, monkeypatch):
     half = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(256, 256)
     expected = half.astype(np.float32)
     (found,) = (rows for _, rows in norms.blocks(half, half.size))
@@ -255,6 +249,15 @@ def test_every_float16_is_widened_exactly():
     np.testing.assert_array_equal(found.view(np.uint32)[finite], expected.view(np.uint32)[finite])
     np.testing.assert_array_equal(found[~finite], expected[~finite])
     assert norms.finite_rows(half).tolist() == finite.all(1).tolist()
+    monkeypatch.setattr(norms, "BLOCK", 1 << 14)
+    halves(5000, 200).write(tmp_path / "v.npy", dtype="float16")  # 2 MB
+    tracemalloc.start()
+    vectors = Vectors.read(tmp_path / "v.npy")
+    neighbors(Candidates(vectors), ["w1"], 3)
+    judge(vectors, SimilaritySet("", "", [("w1", "w2"), ("w3", "none")], np.arange(2.0)), "mean")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < vectors.matrix.nbytes
 
 
 @pytest.mark.parametrize("name", ["v.npy", "v.safetensors"])
@@ -278,28 +281,7 @@ def test_results_are_those_of_float32(tmp_path, monkeypatch, name):
     assert np.abs(Vectors.read(tmp_path / "v.txt").matrix - whole.matrix).max() < 1e-6
 
 
-def test_a_mapped_matrix_is_never_copied_as_a_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(norms, "BLOCK", 1 << 14)
-    halves(5000, 200).write(tmp_path / "v.npy", dtype="float16")  # 2 MB
-    tracemalloc.start()
-    vectors = Vectors.read(tmp_path / "v.npy")
-    neighbors(Candidates(vectors), ["w1"], 3)
-    judge(vectors, SimilaritySet("", "", [("w1", "w2"), ("w3", "none")], np.arange(2.0)), "mean")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < vectors.matrix.nbytes
-
-
-def test_the_library_reads_float16(tmp_path):
-    numpy = pytest.importorskip("safetensors.numpy")
-    halves().write(tmp_path / "v.safetensors", dtype="float16")
-    ((_, matrix),) = numpy.load_file(tmp_path / "v.safetensors").items()
-    np.testing.assert_array_equal(matrix, halves().matrix)
-    halves().write(tmp_path / "v.npy", dtype="float16")
-    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), halves().matrix)
-
-
-def test_what_float16_cannot_hold_is_refused(run, tmp_path):
+def test_float16_is_refused_if_too_small_and_read_by_the_library(run, tmp_path):
     Vectors(["a", "b"], [[1, 65519], [1, -65520]]).write(tmp_path / "v.txt")
     for target, options, part in (
         ("h.npy", [], "word 2: 'b' has a value too large for float16"),
@@ -309,6 +291,12 @@ def test_what_float16_cannot_hold_is_refused(run, tmp_path):
         result = run("convert", tmp_path / "v.txt", tmp_path / target, "--dtype", "float16", *options)
         assert (result.exit_code != 0) == bool(part) and (part or "") in result.stderr
     assert Vectors.read(tmp_path / "h.npy").matrix.tolist() == [[1, 65504]]
+    numpy = pytest.importorskip("safetensors.numpy")
+    halves().write(tmp_path / "v.safetensors", dtype="float16")
+    ((_, matrix),) = numpy.load_file(tmp_path / "v.safetensors").items()
+    np.testing.assert_array_equal(matrix, halves().matrix)
+    halves().write(tmp_path / "v.npy", dtype="float16")
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), halves().matrix)
 
 
 @pytest.mark.parametrize("command", [["check", "v.npy"], ["nn", "v.npy", "w1"], ["nn", "m", "w1"]])

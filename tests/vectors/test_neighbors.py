@@ -74,7 +74,7 @@ def test_odd_vectors(compass):
     assert neighbors(vectors, ["bad"]) == [[]]
 
 
-def test_a_word_with_blanks_is_no_sum():
+def test_sums_of_words_and_equal_words():
     matrix = np.array([[1, 0], [0, 1], [-1, -1], [0, 0]], np.float32)
     vectors = Vectors(["new", "york", "new york", "nbsp\u00a0york"], matrix)
     assert summands("new york", vectors.index) == [("new york", 1)]
@@ -84,9 +84,6 @@ def test_a_word_with_blanks_is_no_sum():
     assert summands("nbsp\u00a0york", {}) == [("nbsp\u00a0york", 1)]
     assert neighbors(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
     assert summands("-", {}) == [("-", 1)] and summands(" - ", {}) == [(" - ", 1)]
-
-
-def test_the_first_of_equal_words_and_values_counts():
     vectors = Vectors(["a", "a", "b", "c"], np.array([[1, 0], [0.9, 0.1], [0, 1], [1, 1]], np.float32))
     assert_same(neighbors(vectors, ["a"])[0], [("c", np.sqrt(0.5)), ("b", 0)])
     assert_same(neighbors(vectors, ["c"], restrict=2)[0], [("a", np.sqrt(0.5)), ("b", np.sqrt(0.5))])
@@ -104,7 +101,7 @@ def test_lengths_beyond_float32_do_not_matter():
     assert_same(neighbors(vectors, ["one"])[0], [("huge", 0.8), ("tiny", 0.6), ("zero", 0)])
 
 
-def test_lines_are_tab_separated(run, compass, tmp_path):
+def test_lines_are_tab_separated_also_from_standard_input(run, compass, tmp_path):
     result = run("nn", compass, "east", "north", "-k", 2)
     assert result.exit_code == 0 and result.stderr == ""
     assert result.stdout == (
@@ -115,9 +112,6 @@ def test_lines_are_tab_separated(run, compass, tmp_path):
     assert result.stdout == "west\tnortheast\t-0.7071\nwest\teast\t-1.0000\n"
     (path := tmp_path / "v.txt").write_text("2 1\nкот 1\nпёс 2\n", encoding="utf-8")
     assert run("nn", path, "кот").stdout_bytes.decode() == "кот\tпёс\t1.0000\n"
-
-
-def test_words_and_vectors_from_standard_input(run, compass):
     expected = run("nn", compass, "east", "north").stdout
     assert expected.count("\n") == 8
     assert run("nn", compass, input=b"east\r\n\nnorth\n").stdout == expected
@@ -193,13 +187,19 @@ RARE = [  # options, answers to "e", words that are said to be left out
 ]
 
 
-def test_rare_words_are_left_out(run, counted):
+def test_rare_words_are_left_out_by_counts_of_the_file_itself(run, counted):
     for name, (options, answers, left_out) in itertools.product(["v.txt", "m.npz", "m.npz:out"], RARE):
         result = run("nn", counted / name, "e", *options)
         found = {line.split("\t")[1] for line in result.stdout.splitlines()} - {"</s>"}
         assert (result.exit_code, found) == (0, set(answers)), options
         told = f"{counted / name}: leaving out {left_out} of 6 words, which occur less than 4 times;"
         assert result.stderr.startswith(told) == bool(left_out), options
+    # A copy without its manifest, and a file that has changed since, have no counts.
+    for name in "copy.txt", "v.txt":
+        text = (counted / "v.txt").read_text()
+        (counted / name).write_text(text + " " * (name == "v.txt"))
+        assert len(run("nn", counted / name, "e").stdout.splitlines()) == 5
+        run.fails(2, f"no word counts for {counted / name}", "nn", counted / name, "e", "--min-count", 2)
 
 
 def test_counts_are_shown_and_read_from_vocabularies(run, counted, tmp_path):
@@ -229,15 +229,6 @@ def test_malformed_counts_are_unknown(run, counted, counts):
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "counts": counts}))
     result = run("nn", counted / "v.txt", "e")
     assert (result.exit_code, len(result.stdout.splitlines()), result.stderr) == (0, 5, "")
-
-
-def test_counts_are_of_the_file_itself(run, counted):
-    """A copy without its manifest, and a file that has changed since, have no counts."""
-    for name in "copy.txt", "v.txt":
-        text = (counted / "v.txt").read_text()
-        (counted / name).write_text(text + " " * (name == "v.txt"))
-        assert len(run("nn", counted / name, "e").stdout.splitlines()) == 5
-        run.fails(2, f"no word counts for {counted / name}", "nn", counted / name, "e", "--min-count", 2)
 
 
 def test_unknown_words_are_told_and_the_others_answered(run, compass):
@@ -272,13 +263,3 @@ def test_a_word_in_another_case_or_similar_spelling_is_suggested(run, tmp_path, 
     assert run("nn", path, asked, "-k", 1).stderr == expected
     if near != "":
         assert json.loads(run("nn", path, asked, "--json").stdout)["unknown"] == [asked]
-
-
-def test_errors_take_one_line(run, compass, tmp_path):
-    for args, message, status in (
-        (["-"], "give the words as arguments", 2), (["-", "east", "--with", "-"], "only once", 2),
-        ([tmp_path / "none.txt", "east"], "none.txt", 1), ([compass, "east", "-k", 0], "0", 2),
-        ([compass, "east", "--restrict", 0], "0", 2), ([compass, "east", "--format", "xml"], "xml", 2),
-        ([], "VECTORS", 2),
-    ):  # fmt: skip
-        run.fails(status, message, "nn", *args, input=b"")

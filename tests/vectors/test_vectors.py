@@ -6,17 +6,13 @@ import os
 import numpy as np
 import pytest
 from common import refused, save
+from vectorcase import make
 
 import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.vectors import streams
 from tiedtools.vectors.runs import Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
-
-
-def make(words, E=5, seed=0):
-    matrix = np.random.default_rng(seed).normal(0, 0.3, (len(words), E)).astype(np.float32)
-    return Vectors(list(words), matrix)
 
 
 def test_looks_up_words():
@@ -168,7 +164,7 @@ def path(tmp_path):
     return str(tmp_path / "x.runs"), matrix
 
 
-def test_runs_are_mapped_and_equal(path):
+def test_runs_are_mapped_and_one_is_read_wherever_vectors_are(path, run, tmp_path):
     path, matrix = path
     runs = Runs.read(path)
     assert isinstance(runs.matrix, np.memmap)
@@ -178,11 +174,7 @@ def test_runs_are_mapped_and_equal(path):
     assert runs.whole.shape == (0, 4, 5)
     loaded = tt.load(path)
     assert isinstance(loaded, Runs)
-
-
-def test_one_run_is_read_wherever_vectors_are(path, run, tmp_path):
-    """A word that its text lacks has no vector."""
-    path, matrix = path
+    # A word that its text lacks has no vector.
     vectors = tt.Vectors.read(f"{path}:2")
     assert vectors.words == ["</s>", "a", "c"]
     np.testing.assert_array_equal(vectors.matrix, matrix[1][[0, 1, 3]].astype(np.float32))

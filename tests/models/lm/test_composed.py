@@ -56,7 +56,7 @@ def test_gradients_of_a_projection_of_morphs_match_finite_differences():
 
 
 @every_reuse
-def test_word_vectors_match_numpy(kind, reuse):
+def test_word_vectors_match_numpy_and_layers_are_tied(kind, reuse):
     m = model(kind, reuse)
     p, rows = values(m), m.vocab.subwords.rows
     for which in "in", "out":
@@ -64,10 +64,6 @@ def test_word_vectors_match_numpy(kind, reuse):
         expected = p["emb_out"] if (which, reuse) == ("out", "plain") else composed(p, side, m.config, rows)
         np.testing.assert_allclose(m.vectors(which).matrix, expected, rtol=1e-6, atol=1e-6)
     assert m.config.one_table == (reuse == "all")
-
-
-@every_reuse
-def test_parameters_are_tied_by_layer(kind, reuse):
     m = model(kind, reuse)
     reused = LAYERS[kind].split() if reuse == "all" else reuse.split(",")
     ours = {name for name in m.params.names if name.startswith("emb_out.") and name != "emb_out.b"}
@@ -193,15 +189,11 @@ def test_initial_weights_by_width(kind, reuse):
 
 
 @every_kind
-def test_threads_agree_up_to_rounding(kind):
+def test_threads_and_precisions_train_alike(kind):
     for reuse, sampled in ("none", 0), ("all", 20):
         first = gradient(model(kind, reuse, sampled=sampled))
         for threads in 2, 3:
             assert_close(gradient(model(kind, reuse, sampled=sampled, threads=threads)), first, 1e-10)
-
-
-@every_kind
-def test_float32_and_bfloat16_train_alike(kind):
     options = dict(dtype="float32", init=0.3)
     wide, half = model(kind, **options), model(kind, precision="bfloat16", **options)
     exact = model(kind, values=values(wide), init=0.3)
@@ -256,14 +248,11 @@ def test_parameter_counts_of_assylbekov_and_takhanov(kind, size):
         assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions, reuse
 
 
-def test_parameter_count_of_the_small_model_of_kim():
+def test_numbers_of_parameters_and_memory():
     """Their table 2 has 5M."""
     fields = LstmConfig.__dataclass_fields__
     n = count("chars", **{k: v for k, v in PRESETS["kim-small"][1].items() if k in fields})
     assert round(n / 1e6) == 5
-
-
-def test_memory_estimate_covers_the_composition():
     m = model("chars", "none", dtype="float32")
     words = LstmLM.memory(m.vocab, LstmConfig(size=7, hidden=8))
     whole = LstmLM.memory(m.vocab, m.config)

@@ -45,7 +45,7 @@ def test_errors_name_the_corrupt_file(change, tmp_path):
 
 
 @pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
-def test_words_outside_the_vocabulary_are_composed(reuse):
+def test_other_words_are_composed(reuse):
     m = lettered(reuse)
     before = scores(m)
     for which in "in", "out":
@@ -55,10 +55,6 @@ def test_words_outside_the_vocabulary_are_composed(reuse):
         np.testing.assert_allclose(new[0], theirs[WORDS.index("cat")], rtol=1e-6)
         assert np.abs(new[1] - new[0]).max() > 1e-3 and np.isfinite(new).all()
     np.testing.assert_array_equal(scores(m), before)
-
-
-@pytest.mark.parametrize("reuse", ["none", "all", "emb,hw1"])
-def test_a_model_of_other_words_composes_them(reuse):
     m = lettered(reuse, dtype="float64")
     same = m.of_words(WORDS)
     np.testing.assert_allclose(scores(same), scores(m), rtol=1e-12)
@@ -71,20 +67,21 @@ def test_a_model_of_other_words_composes_them(reuse):
     assert np.exp(logs).sum() == pytest.approx(1)
 
 
-def test_morphs_of_words_longer_than_the_vocabulary_s_are_added():
+def test_vectors_and_scores_of_other_words():
     letters, long = Subwords.learn("chars", WORDS), ["</s>", "catcatcatcat"]
     config = LstmConfig(subwords="morphs", size=5, reuse="all", dtype="float64")
     m = LstmLM(Vocab(WORDS, np.arange(len(WORDS), 0, -1), letters), config)
     expected = composed(dict(m.params.owners()), "emb_in", config, letters.table(long))
     np.testing.assert_allclose(m.compose(long).matrix, expected, rtol=1e-5)
     np.testing.assert_allclose(m.of_words(long).vectors("out").matrix, expected, rtol=1e-5)
-
-
-def test_vectors_that_are_not_composed_are_refused():
     m = lettered("plain")
     assert len(m.compose(["tac"])) == 1
     refused(lambda: m.compose(["tac"], "out"), "the output vectors of this model are not composed")
     refused(lambda: of_words(m, WORDS, "FILE"), "FILE: has an output vector per word")
+    m = model("morphs", "none", sampled=20)
+    before = m.score(*window(m))[0]
+    m.train_step(*window(m), 1)
+    np.testing.assert_array_equal(m.score(*window(m))[0], before)
 
 
 TRAINING = Training(epochs=3, lr=2.0, clip=1.0, eval_batch=2)
@@ -97,13 +94,20 @@ def trained(kind, sampled, report=None, **options):
     return m.params.values.tobytes(), [epoch["valid_ppl"] for epoch in history]
 
 
-def test_a_run_with_another_segmentation_is_refused(tmp_path, no_signals):
+def test_settings_of_files_and_runs(tmp_path, no_signals):
     path = str(tmp_path / "checkpoint")
     with pytest.raises(KeyboardInterrupt):
         trained("morphs", 0, Stopping(2), checkpoint=path)
     m = model("morphs", "emb,hw1", dtype="float32", batch=3, steps=5)
     m.vocab.subwords.rows[5] = 1
     refused(lambda: Fit(m, TEXT, TEXT[:50], TRAINING, path, resume=True), "created with a different segmentation;")
+    path = str(tmp_path / "model.npz")
+    save(lettered(), path)
+    before = LstmLM.load(path, 1)
+    rewrite(path, lambda header, words, arrays: header["config"].pop("atomic_unk"))
+    loaded = LstmLM.load(path, 1)
+    assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
+    np.testing.assert_array_equal(scores(loaded), scores(before))
 
 
 # The command line
@@ -158,16 +162,6 @@ def test_unk_as_one_subword(run, corpus, tmp_path, options, atomic):
     np.testing.assert_allclose(m.vectors("in").matrix, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_model_file_without_a_setting_has_its_default(tmp_path):
-    path = str(tmp_path / "model.npz")
-    save(lettered(), path)
-    before = LstmLM.load(path, 1)
-    rewrite(path, lambda header, words, arrays: header["config"].pop("atomic_unk"))
-    loaded = LstmLM.load(path, 1)
-    assert loaded.config == before.config and loaded.vocab.subwords.units == before.vocab.subwords.units
-    np.testing.assert_array_equal(scores(loaded), scores(before))
-
-
 CONTRADICTIONS = """
 --reuse emb; --highways 1; --atomic-unk; --subwords morphs --reuse cnn; --subwords chars --reuse emb,proj;
 --subwords chars --filters 3,x; --subwords chars --highway-dim 9; --subwords morphs --tie;
@@ -184,21 +178,11 @@ def test_contradictions_name_the_last_option_in_one_line(run, options):
     assert named in result.stderr.replace("--reuse plain", "--tie-linear"), result.stderr
 
 
-def test_options_without_effect_are_reported(run):
-    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
-        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
-        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
-
-
-def test_linear_tying_is_implied_where_widths_differ():
+def test_implied_tying_and_options_without_effect(run):
     config = lambda **options: LstmConfig(subwords="morphs", **options)
     assert config().tying == "untied" and config(highway_dim=100).tying == "linear"
     assert config(tying="linear").tying == "linear" and config(highway_dim=100, reuse="plain").tying == "untied"
     assert LstmConfig(subwords="chars").highway_dim == 525 and LstmConfig(subwords="syllables").subword_dim == 50
-
-
-def test_scores_after_training_do_not_use_the_composition_of_some_words():
-    m = model("morphs", "none", sampled=20)
-    before = m.score(*window(m))[0]
-    m.train_step(*window(m), 1)
-    np.testing.assert_array_equal(m.score(*window(m))[0], before)
+    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
+        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
+        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")

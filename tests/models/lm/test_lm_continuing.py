@@ -133,15 +133,15 @@ def test_new_words_may_have_more_syllables_and_new_ones(tmp_path):
     np.testing.assert_array_equal([grown[word] for word in known.words], known.matrix)
 
 
-def test_the_continued_model_predicts_the_new_text_better(saved, tmp_path):
+def test_a_continued_run_predicts_better_and_resumes(saved, tmp_path):
     old, path = saved(epochs=6)
     inside = [[word for word in line if word not in ADDED] for line in SECOND]
     new = again(epochs=6).fit(inside, init_from=path)
     assert set(new.model.vocab.words) == set(old.model.vocab.words)
     assert new.perplexity(inside) < 0.9 * old.perplexity(inside)
-
-
-def test_a_continued_run_resumes(saved, tmp_path):
+    _, path = saved()
+    refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
+    refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))
     _, path = saved("untied")
     options = dict(init_from=path, freeze="embeddings")
     again(epochs=3).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)
@@ -185,12 +185,6 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
     refused(lambda: again(**settings).fit(SECOND, **options))
-
-
-def test_a_text_without_a_known_word_and_rnnlm_are_refused(saved):
-    _, path = saved()
-    refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
-    refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))
 
 
 @pytest.fixture

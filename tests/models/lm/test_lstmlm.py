@@ -107,13 +107,9 @@ def test_tied_gradient_is_the_sum_of_input_and_output_gradients(more):
 
 
 @every_config
-def test_number_of_parameters(options):
+def test_numbers_of_parameters_and_padding(options):
     m = model(**options)
     assert m.params.count == lstm_params(m.config, V) == sum(array.size for _, array in m.params.owners())
-
-
-@every_config
-def test_row_padding_stays_zero(options):
     m = model(**{**options, "weight_decay": 1e-3})
     start = m.params.values.copy()
     train(m)
@@ -185,7 +181,7 @@ def test_scores_do_not_depend_on_training_window_or_batch_size(dtype, tolerance)
     assert abs(half[31] - whole[31]) > 1e-3, "streams are independent"
 
 
-def test_scores_use_the_current_parameters():
+def test_calls_do_not_affect_each_other_but_use_the_current_parameters():
     """Packed weights are discarded when parameters change, even by weight decay alone."""
     m = model(weight_decay=0.1)
     ids, targets, state = window(m)
@@ -195,19 +191,6 @@ def test_scores_use_the_current_parameters():
         update(m, lr, 0.0)
         fresh = model(values(m))
         np.testing.assert_array_equal(m.score(ids, targets, state)[0], fresh.score(ids, targets, state)[0])
-
-
-def test_sequences_in_a_batch_are_independent():
-    m = model(tying="tied")
-    ids, targets, state = window(m)
-    logps, end = m.score(ids, targets, state)
-    for b in range(B):
-        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
-        np.testing.assert_allclose(alone[:, 0], logps[:, b], rtol=1e-12)
-        np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
-
-
-def test_later_calls_do_not_overwrite_results_and_states():
     m = model()
     ids, targets, state = window(m)
     before = [part.copy() for part in state]
@@ -219,6 +202,13 @@ def test_later_calls_do_not_overwrite_results_and_states():
         np.testing.assert_array_equal(first, kept[0])
         for now, then in zip((*state, *end), (*before, *kept[1])):
             np.testing.assert_array_equal(now, then)
+    m = model(tying="tied")
+    ids, targets, state = window(m)
+    logps, end = m.score(ids, targets, state)
+    for b in range(B):
+        alone, alone_end = m.score(ids[:, b : b + 1], targets[:, b : b + 1], tuple(s[:, b : b + 1] for s in state))
+        np.testing.assert_allclose(alone[:, 0], logps[:, b], rtol=1e-12)
+        np.testing.assert_allclose(np.array(alone_end)[:, :, 0], np.array(end)[:, :, b], rtol=1e-12)
 
 
 # Training
@@ -234,15 +224,11 @@ def test_one_thread_is_bitwise_reproducible(name):
 
 
 @every_config
-def test_compiling_does_not_change_results(options):
+def test_compiling_and_threads_do_not_change_results(options):
     compiled, other = (model(**{**options, "weight_decay": 0.1}) for _ in range(2))
     compiled.compile()
     assert compiled.params.values.tobytes() == other.params.values.tobytes()
     assert_close(train(compiled), train(other), 0)
-
-
-@every_config
-def test_thread_counts_agree_up_to_rounding(options):
     first = train(model(**options), clip=0.3)
     for threads in 2, 3:
         assert_close(train(model(threads=threads, **options), clip=0.3), first, 1e-10)

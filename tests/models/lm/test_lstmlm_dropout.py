@@ -21,7 +21,7 @@ from lmcase import (
 )
 
 
-def test_standard_dropout_draws_a_new_mask_for_every_token():
+def test_standard_dropout_draws_a_new_mask_for_every_token_and_site():
     m = model(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
     gradient(m)
     found, layers = masks(m)
@@ -29,10 +29,17 @@ def test_standard_dropout_draws_a_new_mask_for_every_token():
     rows = np.concatenate([mask.reshape(-1, 11) for mask in found.values()])
     assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)
     assert not any(len(mask) for pair in layers for mask in pair)
+    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
+    gradient(m)
+    found, _ = masks(m)
+    assert len(found) == 5
+    for a in found:
+        for b in found:
+            assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
 
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_variational_masks_are_constant_over_time_and_shared_with_the_state(sharing, different):
+def test_masks_are_shared_as_their_papers_say(sharing, different):
     m = model(mask_sharing=sharing, size=40, **STATE_DROPOUT)
     gradient(m)
     found, layers = masks(m)
@@ -42,17 +49,6 @@ def test_variational_masks_are_constant_over_time_and_shared_with_the_state(shar
         assert (state == found[k]).all(), "the next layer and the next step share a mask"
         assert len(np.unique(state[0], axis=0)) == different
     assert (found[0] != found[1]).any()
-
-
-def test_variational_dropout_without_state_dropout():
-    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
-    gradient(m)
-    found, layers = masks(m)
-    assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
-
-
-@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
     m = model(mask_sharing=sharing, size=40, hidden=30, **GAL)
     gradient(m)
     found, layers = masks(m)
@@ -62,6 +58,24 @@ def test_gal_dropout_draws_a_mask_per_gate(sharing, different):
     for mask in gate_masks:
         assert len(np.unique(mask.reshape(4 * B, -1), axis=0)) == 4 * different
     assert [round(1 - 1 / mask.max(), 6) for mask in gate_masks] == [0.4, 0.3, 0.4, 0.3]
+    m = model(mask_sharing=sharing, size=40, **LOCKED)
+    gradient(m)
+    found, layers = masks(m)
+    assert {site: mask.shape for site, mask in found.items()} == {
+        "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
+    }  # fmt: skip
+    assert not any(len(mask) for pair in layers for mask in pair)
+    for site in "in", 0, 1:
+        assert len(np.unique(found[site][0], axis=0)) == different
+    words, ids = found["word"][..., 0], window(m)[0]
+    assert all(len(set(words[ids == word])) == 1 for word in np.unique(ids)), "rows of E for the whole batch"
+
+
+def test_variational_dropout_without_state_dropout():
+    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
+    gradient(m)
+    found, layers = masks(m)
+    assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
 
 
 @pytest.mark.parametrize("sharing", ["example", "batch"])
@@ -92,21 +106,6 @@ def test_masks_depend_only_on_seed_and_step(name):
         assert not np.allclose(other["emb_in"], ours["emb_in"])
 
 
-@pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
-def test_locked_masks_are_constant_over_time_and_leave_the_state_alone(sharing, different):
-    m = model(mask_sharing=sharing, size=40, **LOCKED)
-    gradient(m)
-    found, layers = masks(m)
-    assert {site: mask.shape for site, mask in found.items()} == {
-        "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
-    }  # fmt: skip
-    assert not any(len(mask) for pair in layers for mask in pair)
-    for site in "in", 0, 1:
-        assert len(np.unique(found[site][0], axis=0)) == different
-    words, ids = found["word"][..., 0], window(m)[0]
-    assert all(len(set(words[ids == word])) == 1 for word in np.unique(ids)), "rows of E for the whole batch"
-
-
 def test_weight_drop_has_a_mask_per_layer_for_all_gates():
     m = model(size=40, drop_weights=0.4)
     gradient(m)
@@ -125,7 +124,7 @@ def test_weight_drop_has_a_mask_per_layer_for_all_gates():
     assert ((weight_masks(wide)["lstm1.W_h"] == 0) == (first["lstm1.W_h"] == 0)).all()
 
 
-def test_scoring_uses_all_weights_except_in_monte_carlo_samples():
+def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     m = model(drop_weights=0.5)
     plain, (ids, targets, state) = model(values(m)), window(m)
     gradient(m)
@@ -135,19 +134,6 @@ def test_scoring_uses_all_weights_except_in_monte_carlo_samples():
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, second) and not np.allclose(first, ours)
     np.testing.assert_array_equal(m.score(ids, targets, state)[0], theirs)
-
-
-def test_dropout_sites_have_independent_masks():
-    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
-    gradient(m)
-    found, _ = masks(m)
-    assert len(found) == 5
-    for a in found:
-        for b in found:
-            assert a == b or 0.3 < (found[a] == found[b]).mean() < 0.7
-
-
-def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     options = dict(dropout_kind="variational", drop_layer=0.5, drop_out=0.5)
     m = model(**options)
     plain = model(values(m))
@@ -160,10 +146,7 @@ def test_scoring_drops_nothing_except_in_monte_carlo_samples():
     cut = m.score(ids[:2], targets[:2], state, sample=0)
     rest = m.score(ids[2:], targets[2:], cut[1], sample=0)
     np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)
-
-
-def test_monte_carlo_samples_drop_no_words():
-    """As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word."""
+    # As in Gal & Ghahramani's code; masks at the other sites do not depend on drop_word.
     gal = dict(dropout_kind="gal", drop_emb=0.3, drop_layer=0.3, drop_state=0.4, drop_out=0.3)
     some, none = (model(drop_word=p, **gal) for p in (0.9, 0.0))
     ids, targets, state = window(some)

@@ -143,8 +143,18 @@ def defaults():
     return fields | {"layers": LstmConfig().layers}
 
 
-def test_every_preset_has_a_source():
+def test_presets_have_sources_and_settings_derive_from_others():
     assert PAPERS.keys() == PRESETS.keys()
+    config = LstmConfig(size=7, layer_widths="5,6,7,8")
+    assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
+    assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
+    config = LstmConfig(size=30, init=0.2)
+    assert (config.hidden, config.init_lstm) == (30, 0.2)
+    assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
+    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
+    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
+    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
+    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -155,25 +165,28 @@ def test_presets_match_the_papers(name):
         found = values[option] if option in values else defaults()[option]
         close = pytest.approx(expected, rel=1e-4) if isinstance(expected, float) else expected
         assert found == close, f"{option} is {found}, but {expected} in the paper"
+    source, values = PRESETS[name]
+    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (LstmConfig, Training)}
+    assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
+    config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
+    Training(**{k: v for k, v in values.items() if k in fields[Training]})
+    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
+    # Presets set every option in which they differ, so that a changed default does not affect them.
+    always = {"size", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"}
+    assert always <= set(values) and ("hidden" in values) != ("layer_widths" in values)
+    assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")
 
 
-@pytest.mark.parametrize("hidden, emb, tying, millions", [
-    (200, 200, "untied", "4.65"), (200, 200, "tied", "2.65"), (650, 650, "untied", "19.8"), (650, 650, "tied", "13.3"),
-    (1500, 1500, "untied", "66.0"), (1500, 1500, "tied", "51.0"),
+@pytest.mark.parametrize("hidden, emb, tying, V, millions", [
+    (200, 200, "untied", 10_000, "4.65"), (200, 200, "tied", 10_000, "2.65"), (650, 650, "untied", 10_000, "19.8"),
+    (650, 650, "tied", 10_000, "13.3"), (1500, 1500, "untied", 10_000, "66.0"), (1500, 1500, "tied", 10_000, "51.0"),
+    (200, 200, "linear", 10_000, "2.69"), (400, 200, "linear", 10_000, "4.34"), (600, 400, "linear", 10_000, "9.5"),
+    (600, 600, "linear", 10_000, "12.1"), (600, 300, "linear", 50_000, "20.3"),
 ])  # fmt: skip
-def test_parameter_counts_of_zaremba_and_press_wolf(hidden, emb, tying, millions):
-    n = lstm_params(LstmConfig(size=emb, hidden=hidden, tying=tying), 10_000)
-    assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
-
-
-@pytest.mark.parametrize("hidden, emb, V, millions", [
-    (200, 200, 10_000, "2.69"), (400, 200, 10_000, "4.34"), (600, 400, 10_000, "9.5"), (600, 600, 10_000, "12.1"),
-    (600, 300, 50_000, "20.3"),
-])  # fmt: skip
-def test_parameter_counts_of_gulordava(hidden, emb, V, millions):
-    """The paper counts PyTorch's two bias vectors per layer; tiedtools has one."""
-    config = LstmConfig(size=emb, hidden=hidden, tying="linear")
-    n = lstm_params(config, V) + config.layers * 4 * hidden
+def test_parameter_counts_of_the_papers(hidden, emb, tying, V, millions):
+    """Gulordava et al. (tied+L) count PyTorch's two bias vectors per layer; tiedtools has one."""
+    config = LstmConfig(size=emb, hidden=hidden, tying=tying)
+    n = lstm_params(config, V) + (config.layers * 4 * hidden if tying == "linear" else 0)
     assert f"{n / 1e6:.{len(millions.split('.')[1])}f}" == millions
 
 
@@ -186,18 +199,6 @@ def test_parameter_count_of_awd_lstm(preset, millions):
     with imagining():
         n = idle(LstmLM)(Vocab.made_up(10_000), config).n_params
     assert n == lstm_params(config, 10_000) and f"{n / 1e6:.1f}" == millions
-
-
-def test_layer_widths_set_the_number_of_layers_and_the_width_of_the_last():
-    config = LstmConfig(size=7, layer_widths="5,6,7,8")
-    assert (config.layers, config.hidden, config.units) == (4, 8, [5, 6, 7, 8])
-    assert dataclasses.replace(config, seed=2).units == config.units and LstmConfig(hidden=9).units == [9, 9]
-
-
-def test_defaults_derived_from_other_options():
-    config = LstmConfig(size=30, init=0.2)
-    assert (config.hidden, config.init_lstm) == (30, 0.2)
-    assert dataclasses.replace(config, size=40).hidden == 30  # set when first constructed
 
 
 CONTRADICTIONS = [  # settings, and the setting or value that the message proposes or names
@@ -223,24 +224,3 @@ CONTRADICTIONS = [  # settings, and the setting or value that the message propos
 @pytest.mark.parametrize("options, named", CONTRADICTIONS, ids=str)
 def test_invalid_combinations_are_rejected(options, named):
     refused(lambda: LstmConfig(**options), f"`{named}", kind=Contradiction)
-
-
-def test_variational_dropout_rates():
-    single_layer = LstmConfig(dropout_kind="variational", drop_state=0.3, drop_out=0.3, layers=1)
-    assert single_layer.rates == dict(word=0, emb=0, layer=0, state=0.3, out=0.3)
-    no_state_dropout = LstmConfig(dropout_kind="variational", drop_layer=0.2, drop_out=0.3)
-    assert no_state_dropout.rates == dict(word=0, emb=0, layer=0.2, state=0, out=0.3)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets(name):
-    source, values = PRESETS[name]
-    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (LstmConfig, Training)}
-    assert set(values) - {"max_vocab"} <= fields[LstmConfig] | fields[Training]
-    config = LstmConfig(**{k: v for k, v in values.items() if k in fields[LstmConfig]})
-    Training(**{k: v for k, v in values.items() if k in fields[Training]})
-    assert {site for site in SITES["gal"] if f"drop_{site}" in values} == set(SITES[config.dropout_kind])
-    # Presets set every option in which they differ, so that a changed default does not affect them.
-    always = {"size", "dropout_kind", "init", "loss_scale", "lr", "clip", "schedule", "decay", "epochs"}
-    assert always <= set(values) and ("hidden" in values) != ("layer_widths" in values)
-    assert name.endswith(f"-{config.hidden}-{config.size}") == name.startswith("gulordava")

@@ -22,7 +22,7 @@ def states(options, batch=3):
 # Initialization
 
 
-def test_names_and_shapes():
+def test_initial_parameters():
     m = model(hidden=17, doc_dim=3, direct=100)
     C = len(m.starts) - 1
     assert m.starts.dtype == np.int64 and m.starts[0] == 0 and m.starts[-1] == V and C == 7
@@ -33,16 +33,7 @@ def test_names_and_shapes():
     shapes.update(start_hid=(17,), start_doc=(3,), direct=(100,))
     assert {name: array.shape for name, array in m.params.owners()} == shapes
     assert set(values(model(hidden=17))) == {"emb_in", "hid", "class_hid", "word_out", "start_hid"}
-
-
-@every_config
-def test_number_of_parameters(options):
-    m = model(**options)
-    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
-
-
-def test_initial_parameters():
-    """Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1."""
+    # Weights are sums of three uniform numbers, as in rnnlm; n-gram features are 0, the start state is 0.1.
     m = Rnnlm(model().vocab, RnnlmConfig(hidden=40, doc_dim=20, direct=1000))
     for name in "emb_in", "hid", "class_hid", "class_doc", "word_out":
         assert 0.2 < np.abs(m.params[name]).max() < 0.3 and m.params[name].std() == pytest.approx(0.1, rel=0.1), name
@@ -55,17 +46,19 @@ def test_initial_parameters():
     assert not words.any() and (h == m.params["start_hid"]).all() and (d == m.params["start_doc"]).all()
 
 
-# Scores
-
-
 @every_config
-def test_scores_match_reference(options):
+def test_scores_and_numbers_of_parameters_match_reference(options):
+    m = model(**options)
+    assert rnnlm_params(m.config, V) + m.config.hidden + m.config.direct == sum(a.size for _, a in m.params.owners())
     m, ids = model(**options), text(150)
     expected, docs = referred(m)(ids)
     np.testing.assert_allclose(score(m, ids), expected, rtol=1e-9, atol=1e-12)
     d = m.score(*inputs(ids[:-1]), m.start(1))[1][1]
     np.testing.assert_allclose(d[0, 0], docs[-1], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(score(model(dtype="float32", **options), ids), expected, rtol=1e-4, atol=1e-4)
+
+
+# Scores
 
 
 @every_config
@@ -100,7 +93,7 @@ def test_single_precision_scores_do_not_depend_on_window_length():
 
 
 @every_config
-def test_sequences_in_a_batch_are_independent(options):
+def test_sequences_and_calls_are_independent(options):
     m, state = states(options)
     columns = [inputs(text(20, seed=30 + k)) for k in range(3)]
     ids, targets = (np.concatenate(part, 1) for part in zip(*columns))
@@ -111,10 +104,6 @@ def test_sequences_in_a_batch_are_independent(options):
         np.testing.assert_allclose(alone[:, 0], logs[:, b], rtol=1e-12)
         for ours, theirs in zip(alone_end, end):
             np.testing.assert_allclose(ours[:, 0], theirs[:, b], rtol=1e-12)
-
-
-@every_config
-def test_later_calls_do_not_overwrite_results_and_states(options):
     m, state = states(options, 1)
     read, words = inputs(text(30))
     before = [part.copy() for part in state]
@@ -143,7 +132,7 @@ def test_nothing_leaks_between_sentences(name):
 # The document vector
 
 
-def test_document_vector_is_updated_only_after_a_word_is_scored():
+def test_the_document_vector_depends_on_scored_words_only():
     m, ids = model(**DOC, doc_lr=0.5), text(80, oov=0)
     logs, run = score(m, ids), referred(m)
     right, docs = run(ids)
@@ -156,9 +145,6 @@ def test_document_vector_is_updated_only_after_a_word_is_scored():
     for t in (0, 7, 20):
         every = [score(m, np.append(ids[:t], word))[-1] for word in range(V)]
         assert np.exp(every).sum() == pytest.approx(1, rel=1e-12)
-
-
-def test_document_vector_depends_only_on_scored_words_of_its_sentence():
     m = model(**DOC)
     line = np.array([3, 9, 4, 0], np.int32)
     d = m.score(*inputs(line), m.start(1))[1][1]

@@ -96,12 +96,26 @@ def test_bptt_in_the_file_is_larger_by_1(stored, bptt, means):
     assert read(stored(content(bptt=bptt))).config.bptt == means
 
 
-def test_layout_written_by_rnnlm(stored):
+def test_layout_of_the_file(stored):
     """Four decimals, blank lines, no validation text, and nothing after `Direct connections:`."""
     data = content(direct_connections=0).decode().replace("current position", "\ncurrent position")
     data = data[: data.index("Direct connections") + len("Direct connections:\n")]
     model = read(stored(data.encode()))
     assert model.config.direct == 0 and model.params["word_out"][6, 2] == OUT[20]
+    # rnnlm reads the value after each colon and ignores the label.
+    file = io.BytesIO()
+    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
+    lines = file.getvalue().decode().split("\nVocabulary:")[0].splitlines()
+    assert [line.partition(":")[0] for line in lines if line] == list(HEADER)
+    file = io.BytesIO()
+    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
+    begun = {"iter": 0, "position": 0, "alpha": 0.1, "halving": 0, "llogp": -1e8, "train": "-", "valid": "-"}
+    assert read(stored(file.getvalue())).progress == begun
+    paper = RnnlmConfig(doc_dim=2, sentences=True)
+    assert holds(RnnlmConfig()) and holds(RnnlmConfig(independent=True)) and not holds(paper)
+    assert not holds(RnnlmConfig(independent=True, learn_start=True))
+    with pytest.raises(ValueError, match="document vectors"):
+        write(io.BytesIO(), Rnnlm(Vocab(WORDS, np.array(COUNTS)), paper))
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -123,31 +137,17 @@ def test_round_trip(stored, binary, direct):
     assert again.progress == model.progress
 
 
-def test_a_model_without_progress_is_written_as_untrained(stored):
-    file = io.BytesIO()
-    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
-    begun = {"iter": 0, "position": 0, "alpha": 0.1, "halving": 0, "llogp": -1e8, "train": "-", "valid": "-"}
-    assert read(stored(file.getvalue())).progress == begun
-
-
-def test_header_lines_are_in_the_order_of_rnnlm():
-    """rnnlm reads the value after each colon and ignores the label."""
-    file = io.BytesIO()
-    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
-    lines = file.getvalue().decode().split("\nVocabulary:")[0].splitlines()
-    assert [line.partition(":")[0] for line in lines if line] == list(HEADER)
-
-
-def test_configurations_the_format_cannot_hold():
-    paper = RnnlmConfig(doc_dim=2, sentences=True)
-    assert holds(RnnlmConfig()) and holds(RnnlmConfig(independent=True)) and not holds(paper)
-    assert not holds(RnnlmConfig(independent=True, learn_start=True))
-    with pytest.raises(ValueError, match="document vectors"):
-        write(io.BytesIO(), Rnnlm(Vocab(WORDS, np.array(COUNTS)), paper))
-
-
-def test_empty_classes_count_in_the_softmax(stored):
-    """As in rnnlm, if there are more classes than the vocabulary fills."""
+def test_empty_classes(stored, messages):
+    """rnnlm has as many classes as requested; empty classes take probability from all words."""
+    model = read(stored(content()), 1)
+    assert messages() == ""
+    path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
+    wider = read(path, 1)
+    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
+    assert messages().startswith(told)
+    logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
+    assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
+    # As in rnnlm, if there are more classes than the vocabulary fills.
     data = content(class_size=5, output_layer_size=12).decode()
     data = data.replace("\nDirect", "0.5\n0.25\n" * 3 + "\nDirect")
     model = read(stored(data.encode()), threads=1)
@@ -218,18 +218,6 @@ def test_missing_file(tmp_path):
             load(tmp_path / "x")
 
 
-def test_empty_classes_are_reported(stored, messages):
-    """rnnlm has as many classes as requested; empty classes take probability from all words."""
-    model = read(stored(content()), 1)
-    assert messages() == ""
-    path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
-    wider = read(path, 1)
-    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
-    assert messages().startswith(told)
-    logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
-    assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)
-
-
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.npz"
@@ -251,23 +239,24 @@ def test_loading_restores_the_saved_model(options, path, dtype="float32"):
     assert loaded.params.values.tobytes() == m.params.values.tobytes()
 
 
-def test_custom_word_classes_are_saved(path):
+def test_classes_and_progress_are_saved(path):
     test_loading_restores_the_saved_model(DOC, path, "float64")
     m = model()
     odd = Rnnlm(m.vocab, m.config, starts=np.array([0, 5, 20, len(m.vocab)]))
     assert odd.params["class_hid"].shape == (5, 3)
     save(odd, path)
     assert Rnnlm.load(path).starts.tolist() == [0, 5, 20, len(m.vocab)]
-
-
-def test_progress_defaults_to_empty(path):
     save(model(), path)
     assert Rnnlm.load(path).progress == {}
-
-
-def test_loading_uses_the_thread_count_of_this_machine(path):
     save(model(threads=available_cores() + 1), path)
     assert Rnnlm.load(path).config.threads == available_cores() and Rnnlm.load(path, threads=2).config.threads == 2
+    m = model(**CONFIGS["document"])
+    E, W = m.params["emb_in"], m.params["word_out"][:, : m.config.hidden]
+    expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
+    for which, matrix in expected.items():
+        vectors = m.vectors(which)
+        assert vectors.words == m.vocab.words
+        np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
 
 
 MODEL_CHANGES = {
@@ -295,16 +284,6 @@ def test_errors_name_the_corrupt_model(change, path):
     rewrite(path, change)
     with pytest.raises(TiedtoolsError, match=f"^{path}: .*(corrupt|of kind)"):
         Rnnlm.load(path)
-
-
-def test_vectors():
-    m = model(**CONFIGS["document"])
-    E, W = m.params["emb_in"], m.params["word_out"][:, : m.config.hidden]
-    expected = {"in": E, "out": W, "sum": E + W, "concat": np.hstack([E, W])}
-    for which, matrix in expected.items():
-        vectors = m.vectors(which)
-        assert vectors.words == m.vocab.words
-        np.testing.assert_array_equal(vectors.matrix, matrix.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -336,24 +315,18 @@ def test_word_classes_match_reference(n, old):
         assert (np.diff(bounds) > 0).all()
 
 
-def test_the_word_that_crosses_a_bound_belongs_to_the_class():
-    assert word_classes(np.array([5, 2, 2, 1]), 2, old=True).tolist() == [0, 2, 4]
-    assert word_classes(np.array([6, 2, 1, 1]), 2, old=True).tolist() == [0, 1, 4]
-    assert word_classes(np.array([16, 4, 4, 4]), 3).tolist() == [0, 1, 3, 4]
-    assert word_classes(np.array([16, 4, 4, 4]), 3, old=True).tolist() == [0, 1, 2, 4]
-    assert word_classes(np.array([5]), 100).tolist() == [0, 1]
-
-
-def test_expected_class_size_matches_rei():
+def test_word_classes_of_the_papers():
     """About 50 words for classes by square roots of counts; classes of equal counts would give V / C = 165."""
     counts = zipf(16_514, 10**7)
     assert 40 < expected_class_size(counts, word_classes(counts, 100)) < 65
     assert 150 < expected_class_size(counts, word_classes(counts, 100, old=True)) < 180
     counts = np.array([10, 6, 3, 1])
     assert expected_class_size(counts, np.array([0, 1, 4])) == pytest.approx(0.5 * 1 + 0.5 * 3)
-
-
-def test_sentences_implies_independent():
+    assert word_classes(np.array([5, 2, 2, 1]), 2, old=True).tolist() == [0, 2, 4]
+    assert word_classes(np.array([6, 2, 1, 1]), 2, old=True).tolist() == [0, 1, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3).tolist() == [0, 1, 3, 4]
+    assert word_classes(np.array([16, 4, 4, 4]), 3, old=True).tolist() == [0, 1, 2, 4]
+    assert word_classes(np.array([5]), 100).tolist() == [0, 1]
     assert RnnlmConfig(sentences=True).independent and not RnnlmConfig().independent
     RnnlmConfig(sentences=True, learn_start=True, shuffle=True), RnnlmConfig(independent=True, shuffle=True)
 

@@ -67,10 +67,6 @@ def test_beam_search_by_definition(seed):
         for h in found:
             assert h.logprob == pytest.approx(expected[tuple(h.ids)], abs=1e-12)
         assert [h.logprob for h in found] == sorted([h.logprob for h in found], reverse=True)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_beam_1_is_greedy_search(seed):
     model, source = ToyTranslator(seed=seed), sentences(*LENGTHS, seed=seed)
     for (b, n), found in zip(enumerate(LENGTHS), search(model, source, 1, 9)):
         assert [h.ids.tolist() for h in found] == [plain_greedy(model, source[: n + 1, b : b + 1], 9)]
@@ -93,7 +89,7 @@ def as_lists(found):
     return [[(h.ids.tolist(), round(h.logprob, 9), np.round(h.weights, 9).tolist()) for h in hs] for hs in found]
 
 
-def test_neither_order_nor_batch_nor_padding_changes_anything():
+def test_order_batch_and_padding_change_nothing():
     model, source = ToyTranslator(seed=3), sentences(*LENGTHS)
     together = search(model, source, 4, 9, align=True)
     together = [[h._replace(weights=h.weights[:, : n + 1]) for h in hs] for n, hs in zip(LENGTHS, together)]
@@ -104,9 +100,13 @@ def test_neither_order_nor_batch_nor_padding_changes_anything():
         (alone,) = search(model, source[:n, b : b + 1], 4, 9, align=True)
         assert as_lists([alone]) == as_lists([together[b]])
         assert as_lists([[h._replace(weights=h.weights[:, :n]) for h in shuffled[k]]]) == as_lists([alone])
+    expected = [told([line])[0] for line in LINES]
+    assert expected[1] == [("", 0)] and len({ts[0][0] for ts in expected}) > 3
+    for batch, order in itertools.product((1, 2, 3, 64), ([*range(8)], [3, 7, 1, 0, 2, 5, 4, 6])):
+        assert told([LINES[k] for k in order], batch=batch) == [expected[k] for k in order]
 
 
-def test_scores_and_weights_are_those_of_the_given_translation():
+def test_scores_and_weights_are_those_of_given_translations():
     model, source = ToyTranslator(seed=2), sentences(5, 3)
     for b, found in enumerate(search(model, source, 4, 9, align=True)):
         assert len(found) >= 4
@@ -120,9 +120,6 @@ def test_scores_and_weights_are_those_of_the_given_translation():
             np.testing.assert_allclose(h.weights[:, : len(own)], weights[:, 0], atol=1e-7)
             assert not h.weights[:, len(own) :].any() and h.weights.sum(1) == pytest.approx(1)
             assert h.score(True) == pytest.approx(h.logprob / len(target))
-
-
-def test_given_translations_of_different_lengths():
     model, source, target = ToyTranslator(), sentences(5, 3), sentences(1, 6, seed=4)
     logprobs, _ = force(model, source, target)
     again, weights = force(model, source, target, align=True)
@@ -130,32 +127,23 @@ def test_given_translations_of_different_lengths():
     assert not logprobs[2:, 0].any() and logprobs[:2, 0].all() and weights.shape == (7, 2, 6)
 
 
-def test_finished_hypotheses_are_removed_from_the_batch():
+def test_limits_of_beam_search():
     model = ToyTranslator(seed=1)
     search(model, sentences(4, 4, 4), 5, 30)
     assert model.calls[0] == 3 and max(model.calls) <= 3 * 6 and model.calls[-1] < 15
-
-
-def test_banned_word_and_longest_translation():
     model, source = ToyTranslator(seed=5, ending=-9), sentences(3, 6)
     found = search(model, source, 3, 4)
     assert {len(h.ids) for hs in found for h in hs} == {4}
     word = int(found[0][0].ids[0])
     assert all(word not in h.ids for hs in search(model, source, 3, 4, banned=word) for h in hs)
-
-
-def test_more_hypotheses_than_words():
     found = search(ToyTranslator(target=["</s>", "<unk>", "a"]), sentences(2), 5, 3)
     assert len({tuple(h.ids) for h in found[0]}) == len(found[0]) >= 5
-
-
-def test_nan():
     model = ToyTranslator()
     model.emb_out[2] = np.nan
     refused(lambda: search(model, sentences(2), 2), "outputs NaN")
 
 
-def test_bleu_by_definition():
+def test_bleu(monkeypatch):
     pytest.importorskip("sacrebleu")
     found = bleu(["a b c d e f"], [["a b c d x f g"]])
     # Matches: 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3; the translation is shorter than the reference.
@@ -167,9 +155,14 @@ def test_bleu_by_definition():
     )  # Options
     assert bleu(["A b c d ."], [["a b c d."]], lowercase=True, tokenize="13a").score == pytest.approx(100)
     assert bleu(["a b c d"], [["x y z u"], ["a b c d"]]).score == pytest.approx(100)
-
-
-def test_bleu_errors(monkeypatch):
+    pytest.importorskip("sacrebleu")
+    model = ToyTranslator()
+    ids = np.array([2, 3, 4, 5, 6, 0, 0, 3, 3, 3, 3, 0], np.int32)
+    references = [ts[0][0] for ts in told(["the cat sat on mat", "", "cat cat cat cat"], model, beam=3)]
+    assert min(len(references[k].split()) for k in (0, 2)) >= 4
+    calls = []
+    assert text_bleu(model, ids, references, lambda: calls.append(1), 3) == pytest.approx(100)
+    assert calls and text_bleu(model, ids, ["x y z u"] * 3) < 20
     pytest.importorskip("sacrebleu")
     refused(lambda: bleu([], [[]]), "no translations")
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
@@ -188,22 +181,7 @@ def told(lines, model=None, **options):
     return [[(t.text, round(t.logprob, 9)) for t in ts] for ts in found]
 
 
-def test_order_and_batch_change_nothing():
-    expected = [told([line])[0] for line in LINES]
-    assert expected[1] == [("", 0)] and len({ts[0][0] for ts in expected}) > 3
-    for batch, order in itertools.product((1, 2, 3, 64), ([*range(8)], [3, 7, 1, 0, 2, 5, 4, 6])):
-        assert told([LINES[k] for k in order], batch=batch) == [expected[k] for k in order]
-
-
-def test_batches_are_limited_in_size(monkeypatch):
-    expected = told(LINES)
-    monkeypatch.setattr(interpreter, "POSITIONS", 10)
-    model = ToyTranslator()
-    assert told(LINES, model, beam=1) != expected and max(model.calls) <= 5
-    assert told(LINES) == expected
-
-
-def test_lines_are_translated_as_they_are_read():
+def test_lines_are_translated_as_they_are_read_in_limited_batches(monkeypatch):
     read = []
 
     def lines():
@@ -216,6 +194,11 @@ def test_lines_are_translated_as_they_are_read():
     read.clear()
     next(Interpreter(ToyTranslator(), batch=2).translations(lines()))
     assert len(read) == len(LINES)
+    expected = told(LINES)
+    monkeypatch.setattr(interpreter, "POSITIONS", 10)
+    model = ToyTranslator()
+    assert told(LINES, model, beam=1) != expected and max(model.calls) <= 5
+    assert told(LINES) == expected
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -235,43 +218,26 @@ def test_scores_are_those_of_given_translations(normalize, align):
             np.testing.assert_allclose(a.weights, b.weights, atol=1e-6)
 
 
-def test_scores_have_base_10():
-    model = ToyTranslator()
-    ids = np.array([[2], [0]], np.int32)
-    (found,) = Interpreter(model).scores([(1, ["the"], ["die"])])
-    assert found.logprob == pytest.approx(model.score(ids, ids).sum() / math.log(10))
-
-
-def test_a_long_line_is_cut(messages):
+def test_messages_of_long_lines_and_unknown_words(messages):
     line = "the cat " * 5000
     assert told([LINES[0], line], beam=2, max_length=3)[1] == told(["the cat " * 500], beam=2, max_length=3)[0]
     assert messages() == "line 2: has 10,000 words or symbols; only the first 1,000 are read\n"
     (found,) = Interpreter(ToyTranslator()).scores([(1, line.split(), ["die"] * 10_000)])
     assert len(found.source) == 1001 and len(found.target) == 10_001 and math.isfinite(found.logprob)
-
-
-def test_unknown_words_are_read_as_unk(messages):
     interpreter = Interpreter(ToyTranslator())
     a, b = ([t.text for t in ts] for ts in interpreter.translations(numbered(["dog bird", "<unk> <unk>"])))
     assert a == b and interpreter.source.oovs == 2
 
 
-def test_bleu_of_a_text():
-    pytest.importorskip("sacrebleu")
-    model = ToyTranslator()
-    ids = np.array([2, 3, 4, 5, 6, 0, 0, 3, 3, 3, 3, 0], np.int32)
-    references = [ts[0][0] for ts in told(["the cat sat on mat", "", "cat cat cat cat"], model, beam=3)]
-    assert min(len(references[k].split()) for k in (0, 2)) >= 4
-    calls = []
-    assert text_bleu(model, ids, references, lambda: calls.append(1), 3) == pytest.approx(100)
-    assert calls and text_bleu(model, ids, ["x y z u"] * 3) < 20
-
-
-def test_sides_of_different_length():
+def test_bitexts_have_equal_sides_and_scores_base_10():
     pairs = side_by_side(numbered(["a", "b"]), numbered(["c"]), ("source", "target"))
     assert next(pairs) == (1, ["a"], ["c"])
     refused(lambda: next(pairs), "target: has 1 lines, fewer than source")
     refused(lambda: next(side_by_side(numbered([]), numbered(["c"]), ("source", "target"))), "source: has 0 lines,")
+    model = ToyTranslator()
+    ids = np.array([[2], [0]], np.int32)
+    (found,) = Interpreter(model).scores([(1, ["the"], ["die"])])
+    assert found.logprob == pytest.approx(model.score(ids, ids).sum() / math.log(10))
 
 
 def test_a_translation_model_of_any_tying():

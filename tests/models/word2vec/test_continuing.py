@@ -75,7 +75,7 @@ def test_one_matrix_is_frozen(saved, architecture, side, other):
     assert (rows(new, known, other) != rows(old, known, other)).any(1).all()
 
 
-def test_words_that_the_text_lacks_keep_their_vectors(saved):
+def test_words_that_the_text_or_the_model_lacks(saved, tmp_path, caplog):
     """They are neither centers nor negatives, since these are drawn by the counts of the text."""
     old, path = saved()
     new = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path)
@@ -83,9 +83,6 @@ def test_words_that_the_text_lacks_keep_their_vectors(saved):
     assert len(absent) > 10
     for name in "emb_in", "emb_out":
         np.testing.assert_array_equal(rows(new, absent, name), rows(old, absent, name))
-
-
-def test_counts_are_added_and_words_in_their_order(saved, tmp_path):
     old, path = saved()
     new = tt.Word2Vec(**{**SMALL, "min_count": 3}).fit(SECOND, init_from=path, grow=True, save_vocab=tmp_path / "v")
     counts = dict(zip(old.model.vocab.words, old.model.vocab.counts.tolist()))
@@ -100,6 +97,11 @@ def test_counts_are_added_and_words_in_their_order(saved, tmp_path):
     assert (np.diff(vocab.counts[1:]) <= 0).all() and vocab.words[0] == "</s>"
     written = dict(line.split() for line in (tmp_path / "v").read_text().splitlines())
     assert {word: int(count) for word, count in written.items()} == expected
+    _, path = saved()
+    other = [["other", "words", "here"]] * 50
+    refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
+    tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
+    assert any("none of its words" in record.getMessage() for record in caplog.records)
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.npy", "v.npz:in"])
@@ -126,7 +128,7 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     run.fails(2, "--freeze out", *args, "--freeze", "out", "-output", tmp_path / "v")
 
 
-def test_a_continued_run_resumes(saved, tmp_path):
+def test_a_continued_run_resumes_and_runs_start_alike(saved, tmp_path):
     _, path = saved()
     options = dict(init_from=path, grow=True, freeze="old")
     whole = tt.Word2Vec(**SMALL).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)
@@ -136,9 +138,6 @@ def test_a_continued_run_resumes(saved, tmp_path):
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert whole.history
     refused(lambda: tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **{**options, "freeze": None}))
-
-
-def test_runs_start_from_the_same_vectors(saved, tmp_path):
     old, path = saved()
     model = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path, freeze="in", runs=3)
     vectors = old.vectors
@@ -157,14 +156,6 @@ def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options)
     options = {"init_from": "first.npz", **options}
     options |= {name: str(tmp_path / options[name]) for name in ("init_from", "read_vocab") if options.get(name)}
     refused(lambda: tt.Word2Vec(**{**SMALL, **settings}).fit(SECOND, **options))
-
-
-def test_texts_without_a_known_word(saved, caplog):
-    _, path = saved()
-    other = [["other", "words", "here"]] * 50
-    refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
-    tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
-    assert any("none of its words" in record.getMessage() for record in caplog.records)
 
 
 VOCAB, TEXT = topic_text(600)
@@ -215,13 +206,6 @@ def test_training_is_the_same_with_and_without(options, monkeypatch):
     assert "valid_loss" not in runs[1].history[0] and len(set(losses(runs[0]))) == 2
 
 
-def test_loss_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(word2vecrun, "CHUNK", 300)
-    runs = [trained(epochs=1, threads=threads) for threads in (1, 3)]
-    runs[1].model.emb_in[:], runs[1].model.emb_out[:] = runs[0].model.emb_in, runs[0].model.emb_out
-    assert runs[0].valid.loss() == runs[1].valid.loss() == losses(runs[0])[0]
-
-
 def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     """All threads wait: no piece of the next epoch may have begun."""
     monkeypatch.setattr(word2vecrun, "CHUNK", 100)
@@ -237,7 +221,7 @@ def test_each_epoch_ends_before_its_loss_is_computed(monkeypatch):
     assert seen == [(len(run.cuts) - 1) * epoch for epoch in (1, 2, 3)] and len(losses(run)) == 3
 
 
-def test_overfitting_is_visible():
+def test_validation_loss(monkeypatch):
     """On few sentences the training loss falls on while the validation loss rises."""
     ids = np.random.default_rng(0).integers(1, len(VOCAB), 2000).astype(np.int32)
     ids[::11] = 0
@@ -246,14 +230,15 @@ def test_overfitting_is_visible():
     run = Run(model, encoded(ids, VOCAB), valid=encoded(other, VOCAB))
     run.go()
     assert run.history[-1]["loss"] < run.history[2]["loss"] - 0.1 and losses(run)[-1] > min(losses(run)) + 0.1
-
-
-def test_a_text_without_predictions_has_no_loss():
     run = trained(encoded(np.array([1, 0, 2, 0], np.int32), VOCAB), epochs=1)
     assert losses(run) == [None]
+    monkeypatch.setattr(word2vecrun, "CHUNK", 300)
+    runs = [trained(epochs=1, threads=threads) for threads in (1, 3)]
+    runs[1].model.emb_in[:], runs[1].model.emb_out[:] = runs[0].model.emb_in, runs[0].model.emb_out
+    assert runs[0].valid.loss() == runs[1].valid.loss() == losses(runs[0])[0]
 
 
-def test_command_line(run, tmp_path, corpus):
+def test_validation_on_the_command_line(run, tmp_path, corpus):
     log, valid = tmp_path / "log", tmp_path / "valid.txt"
     valid.write_text("a b c zebra\n" + corpus.read_text()[:2000])
     given = "w2v", "-size", 4, "-iter", 2, "-threads", 1, "-min-count", 1, "-output", tmp_path / "v", "--log-json", log
@@ -264,9 +249,6 @@ def test_command_line(run, tmp_path, corpus):
     assert all(0 < epoch["valid_loss"] < 10 for epoch in epochs)
     manifest = json.loads((tmp_path / "v.run.json").read_text())
     assert str(valid) in json.dumps(manifest["inputs"]) and manifest["valid_loss"] == epochs[1]["valid_loss"]
-
-
-def test_a_text_of_other_words_is_an_error(run, tmp_path, corpus):
     (valid := tmp_path / "valid.txt").write_text("zebra yak\n")
     result = run("w2v", "--valid", valid, corpus)
     assert result.exit_code == 1 and "valid.txt: no word of the vocabulary" in result.output
@@ -298,7 +280,7 @@ def test_bytes_do_not_depend_on_the_number_of_threads(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_samples_of_documents_have_their_counts(tmp_path):
+def test_runs_on_samples_and_the_whole_text(tmp_path):
     """A run's word counts are those of documents drawn with replacement, so that rare words are missing in some."""
     runs = runs_of(tmp_path, runs=20)
     assert runs.training["documents"] == len(SENTENCES)
@@ -310,16 +292,16 @@ def test_samples_of_documents_have_their_counts(tmp_path):
     shuffled = runs_of(tmp_path, resample="shuffle")
     assert (shuffled.present == shuffled.counts).all()
     assert not np.array_equal(shuffled.matrix[0], shuffled.matrix[1]) and not len(shuffled.whole)
-
-
-def test_runs_on_the_whole_text_are_single_runs(tmp_path):
-    """They have further seeds, and are the means of the intervals."""
+    # They have further seeds, and are the means of the intervals.
     runs = runs_of(tmp_path, runs=5)
     assert len(runs.whole) == 3
     for k, (words, matrix) in enumerate(runs.on_whole_text):
         vectors = tt.Word2Vec(**FEW, threads=1, seed=6 + k).fit(SENTENCES).vectors
         assert words == vectors.words
         np.testing.assert_array_equal(matrix, vectors.matrix.astype(np.float16))
+    refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
+    with pytest.raises(tt.Diverged, match="run"):
+        runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
 
 
 def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
@@ -345,15 +327,6 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
 ], ids=str)  # fmt: skip
 def test_settings_of_a_single_run_are_refused(tmp_path, options):
     refused(lambda: runs_of(tmp_path, **options), kind=tt.Contradiction)
-
-
-def test_a_single_document_cannot_be_resampled(tmp_path):
-    refused(lambda: runs_of(tmp_path, document="paragraph"), "document")
-
-
-def test_a_diverged_run_is_named(tmp_path):
-    with pytest.raises(tt.Diverged, match="run"):
-        runs_of(tmp_path, settings=dict(FEW, lr=1e4, epochs=20, tying="linear"))
 
 
 def test_results_in_python(tmp_path):

@@ -161,7 +161,7 @@ def test_a_piece_agrees_with_reference(cbow, tying, exact):
         assert np.abs(array - before[name]).max() > 1e-5, name
 
 
-def test_changes_of_a_row_of_many_words_are_bounded():
+def test_changes_of_rows():
     n, place, rows = 40, np.full(2, -1, np.int32), np.zeros(40, np.int32)
     distinct, ends, users, totals = (np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32))
     occurs, matrix, none = np.full(n, 3, np.float32), np.zeros((2, 48), np.float32), np.zeros(0, np.uint8)
@@ -173,17 +173,11 @@ def test_changes_of_a_row_of_many_words_are_bounded():
         changes = np.ones((n, 48), np.float32)
         composed.spread(matrix, none, changes, distinct[:1], ends, users, totals, 16, 32, limit, racing)
         assert matrix[0, 16:32] == pytest.approx(expected) and np.count_nonzero(matrix) == 16
-
-
-def test_frozen_rows_do_not_change_and_others_do():
     frozen = [1, 2, V, V + 3]
     model, before, *_ = trained(frozen=frozen, exact=True)
     for name, array in model.arrays.items():
         changed = np.abs(array - before[name]).max(1) > 0
         assert not changed[[row for row in frozen if row < len(array)]].any() and changed[5:12].all(), name
-
-
-def test_scoring_changes_nothing():
     model, before, _, totals, _ = trained(lr=0.0, exact=True)
     assert totals[0] > 0 and all((array == before[name].astype("f4")).all() for name, array in model.arrays.items())
 

@@ -153,11 +153,20 @@ def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, 
     assert written == positions
 
 
-def test_training_does_not_pause_without_a_checkpoint(monkeypatch, watchful):
-    calls, run = [], word2vecrun.hogwild.run
-    monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or run(*args))
+def test_training_pauses_only_for_checkpoints(monkeypatch, watchful, tmp_path):
+    calls, start = [], word2vecrun.hogwild.run
+    monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or start(*args))
     done(begun())
     assert len(calls) == 1
+    path = str(tmp_path / "c")
+    run = begun(path)
+    run.at = 5
+    with pytest.raises(KeyboardInterrupt):
+        done(run)
+    interrupts.received.clear()
+    again = begun(path, resume=True, threads=3)
+    done(again)
+    assert again.done == again.total == EPOCHS * TEXT.size
 
 
 def test_a_lost_folder_is_reported_and_training_continues(tmp_path, monkeypatch, messages):
@@ -236,18 +245,6 @@ def test_corrupt_checkpoints_are_rejected(tmp_path, damage):
     done(begun(path))
     rewrite(path, lambda header, words, arrays: damage(header["config"]["progress"], arrays))
     refused(lambda: begun(path, resume=True), f"{path}: ", "corrupt")
-
-
-def test_hogwild_runs_may_resume_with_more_threads(tmp_path):
-    path = str(tmp_path / "c")
-    run = begun(path)
-    run.at = 5
-    with pytest.raises(KeyboardInterrupt):
-        done(run)
-    interrupts.received.clear()
-    again = begun(path, resume=True, threads=3)
-    done(again)
-    assert again.done == again.total == EPOCHS * TEXT.size
 
 
 # The command

@@ -52,11 +52,8 @@ def test_explicit_settings_override_parts_of_fit_pmi(given):
         assert {name: getattr(found, name) for name in expected} == expected and found.fit_pmi
 
 
-def test_without_negative_samples_there_is_no_shift():
-    assert Config(hs=True, negative=0, fit_pmi=True).shift == 0
-
-
-def test_rules_of_the_kernels():
+def test_rules_and_batches_of_the_kernels():
+    assert Config(hs=True, negative=0, fit_pmi=True).shift == 0 and config.ROWS == tiles.ROWS
     for options, expected in (
         ({}, (3, 3, True, False)), (dict(cbow_grad="exact"), (3, 3, True, True)),
         (dict(cbow_sum=True), (3, 3, False, False)), (dict(cbow_sum=True, cbow_grad="exact"), (3, 3, False, False)),
@@ -64,17 +61,6 @@ def test_rules_of_the_kernels():
     ):  # fmt: skip
         rules = workspaces.rules(Config(window=3, **options))
         assert (rules.window, rules.radii, rules.mean, rules.divide) == expected
-
-
-@pytest.mark.parametrize(
-    "lr, options", [(0.1, dict(lr=0.1)), (0.05, {}), (0.025, dict(architecture="skipgram")), (0.2, dict(tying="signs"))]
-)
-def test_min_alpha_is_at_most_the_learning_rate(lr, options):
-    assert Config(min_alpha=lr, **options).min_alpha == lr
-    refused(lambda: Config(min_alpha=lr + 0.001, **options), f"`min_alpha={lr + 0.001}` is above", kind=Contradiction)
-
-
-def test_batches_of_tied_vectors_depend_on_the_shift():
     shapes = {name: workspaces.layout(Config(**options)) for name, options in TYINGS.items()}
     assert shapes["tied"] == (1, 8, 64) and shapes["signs"] == (1, 32, 32)
     for options, name in (
@@ -88,6 +74,14 @@ def test_batches_of_tied_vectors_depend_on_the_shift():
         assert workspaces.layout(Config(tying=name, fit_pmi=True)) == shapes[name]
 
 
+@pytest.mark.parametrize(
+    "lr, options", [(0.1, dict(lr=0.1)), (0.05, {}), (0.025, dict(architecture="skipgram")), (0.2, dict(tying="signs"))]
+)
+def test_min_alpha_is_at_most_the_learning_rate(lr, options):
+    assert Config(min_alpha=lr, **options).min_alpha == lr
+    refused(lambda: Config(min_alpha=lr + 0.001, **options), f"`min_alpha={lr + 0.001}` is above", kind=Contradiction)
+
+
 @pytest.mark.parametrize("architecture, targets", [("cbow", (1, 1)), ("skipgram", (6, 10))])
 def test_batches_depend_on_the_targets_of_a_window(architecture, targets):
     """A random window has 2 (1 + ... + 5) / 5 words on average."""
@@ -96,15 +90,6 @@ def test_batches_depend_on_the_targets_of_a_window(architecture, targets):
         for fixed in (False, True)
     ]
     assert push == pytest.approx([8 * 0.01 * 5 * n * 0.1 for n in targets])
-
-
-def test_learning_rate_of_several_ranks():
-    square_root = (
-        {}, dict(tying="tied"), dict(tying="signs", fit_pmi=False), dict(fit_pmi=True, architecture="skipgram"),
-    )  # fmt: skip
-    sixth_root = dict(tying="signs"), dict(tying="linear"), dict(fit_pmi=True)
-    for power, settings in (1 / 2, square_root), (1 / 6, sixth_root):
-        assert [lr_factor(4, Config(**options)) for options in settings] == [pytest.approx(4**power)] * len(settings)
 
 
 # The noise distribution
@@ -154,7 +139,7 @@ def test_learning_rate_of_gensim(lr, min_alpha):
         assert run.lr(done) == pytest.approx(expected, rel=1e-12)
 
 
-def test_learning_rate_is_linear_to_min_alpha_or_a_fraction():
+def test_learning_rates():
     total = 2 * TEXT.size
     rates = lambda **options: [
         Run(Word2Vec(VOCAB, Config(size=5, lr=0.1, epochs=2, **options)), TEXT).lr(done)
@@ -163,6 +148,12 @@ def test_learning_rate_is_linear_to_min_alpha_or_a_fraction():
     assert rates(min_alpha=0.02) == pytest.approx([0.1, 0.08, 0.06, 0.02], rel=1e-12)
     assert rates(min_alpha=0.0) == pytest.approx([0.1, 0.075, 0.05, 0], rel=1e-12)
     assert rates() == pytest.approx([0.1, 0.075, 0.05, 1e-5], rel=1e-12)
+    square_root = (
+        {}, dict(tying="tied"), dict(tying="signs", fit_pmi=False), dict(fit_pmi=True, architecture="skipgram"),
+    )  # fmt: skip
+    sixth_root = dict(tying="signs"), dict(tying="linear"), dict(fit_pmi=True)
+    for power, settings in (1 / 2, square_root), (1 / 6, sixth_root):  # of several ranks
+        assert [lr_factor(4, Config(**options)) for options in settings] == [pytest.approx(4**power)] * len(settings)
 
 
 # Vectors and names
@@ -185,10 +176,6 @@ def test_names_in_the_log():
     for options, expected in NAMES:
         config = Config(size=4, **options)
         assert Word2VecTrainer(config, ["none"], Files()).named(Word2Vec(VOCAB, config)) == expected
-
-
-def test_constants_that_are_repeated_to_import_no_compiler():
-    assert config.ROWS == tiles.ROWS
 
 
 RNG = np.random.default_rng(0)

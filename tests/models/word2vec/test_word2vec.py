@@ -67,13 +67,6 @@ def test_parameter_counts_of_the_paper(tying, expected):
     assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == expected
 
 
-def test_parameter_counts_of_hierarchical_softmax():
-    vocab, _ = topic_text()
-    V = len(vocab)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
-    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
-
-
 def test_initial_parameters():
     vocab, _ = topic_text()
     untied = Word2Vec(vocab, Config(size=50))
@@ -86,6 +79,12 @@ def test_initial_parameters():
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
     uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
+    vocab, _ = topic_text()
+    V = len(vocab)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
+    assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
+    for name in set(TYINGS) - {"signs"}:
+        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 @pytest.mark.parametrize("size, negated, expected", [(10, 0.3, 3), (10, 0, 0), (10, 1, 10), (7, 0.4, 3), (1, 0.4, 0)])
@@ -95,11 +94,6 @@ def test_the_matrix_of_signs(size, negated, expected):
     assert model.config.negations == expected and model.proj.size == 0
     L = np.eye(size) if model.linear is None else model.linear
     np.testing.assert_array_equal(L, np.diag([-1] * expected + [1] * (size - expected)))
-
-
-def test_other_models_have_no_signs():
-    for name in set(TYINGS) - {"signs"}:
-        assert Config(**TYINGS[name], negated=0.5).negations == 0, name
 
 
 def test_written_vectors():
@@ -170,12 +164,14 @@ def test_every_piece_has_its_own_seed(monkeypatch):
     assert len(seeds) == len(set(seeds)) + 1 > 9, "all differ, except that both compilations use the same one"
 
 
-def test_lr_linear_alone_controls_updates_of_l():
+def test_rates_of_l_and_precision_of_negatives():
     moved = {
         rate: np.abs(trained(epochs=1, tying="linear", lr_linear=rate).proj - np.eye(20)).max()
         for rate in (0, 0.001, 0.01)
     }
     assert moved[0] == 0 < moved[0.001] < moved[0.01]
+    for options in dict(tying="linear", exact=True), dict(hs=True):
+        assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}
 
 
 def test_chunks_end_at_line_ends_where_possible(monkeypatch):
@@ -188,8 +184,6 @@ def test_chunks_end_at_line_ends_where_possible(monkeypatch):
     assert bounds(ids[:50]) == [0, 50]
     assert bounds(ids[:206]) == [0, 106, 200, 206]
 
-
-def test_chunks_of_a_text_longer_than_2_to_the_31_words(monkeypatch):
     class Long:
         size = 2**31 + 10
 
@@ -210,8 +204,3 @@ def test_precision(monkeypatch, feature, tying):
         assert model.config.precision == precision
         losses[precision] = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert losses["bfloat16"] != losses["float32"] == pytest.approx(losses["bfloat16"], rel=1e-2)
-
-
-def test_separate_negatives_are_float32():
-    for options in dict(tying="linear", exact=True), dict(hs=True):
-        assert {Config(precision=name, **options).precision for name in (None, "bfloat16")} == {"float32"}
