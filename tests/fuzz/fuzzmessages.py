@@ -20,7 +20,7 @@ WHOLE = re.compile(
     r"|was created with |written by |contains a model file|is in NumPy's |is not a model file"
     r"|is a binary file|has no line for the word "
 )
-VERBS = """add check choose close convert copy correct decompress delete get give lower make name pip quote read remove
+VERBS = """add check choose close convert copy correct decompress delete drop get give lower make name pip quote read remove
 rename rerun resume save set train update use write""".split()
 REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
 OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")

@@ -119,7 +119,7 @@ def read_attention(path: Any, line: int) -> tuple[list[str], list[str], np.ndarr
                 if weights.shape != (len(target), len(source)) or not np.isfinite(weights).all():
                     raise ValueError
                 return [str(word) for word in source], [str(word) for word in target], weights
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise TiedtoolsError(f"{shown(path)}:{number}: not attention weights; {remedy}") from None
     raise TiedtoolsError(f"{shown(path)}: holds no weights of line {line}; give another `line`")
 

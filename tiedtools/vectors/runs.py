@@ -83,8 +83,10 @@ class Runs:
                     raise ValueError("its counts do not match its vectors")
             if whole.shape[1:] != matrix.shape[1:] or whole.dtype != matrix.dtype:
                 raise ValueError(f"vectors of shape {whole.shape}, and of {matrix.shape}")
-            if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(set(words)) != matrix.shape[1] or not matrix.size:
-                raise ValueError(f"vectors of shape {matrix.shape} for {len(set(words))} different words")
+            if matrix.ndim != 3 or matrix.dtype.kind != "f" or len(words) != matrix.shape[1] or not matrix.size:
+                raise ValueError(f"vectors of shape {matrix.shape} for {len(words)} words")
+            if len(set(words)) != len(words):
+                raise ValueError("a word occurs twice")
         return cls(words, matrix, present, counts, header["config"], whole)
 
 

@@ -277,7 +277,7 @@ def test_the_preset_has_fasttexts_defaults():
 
 @pytest.mark.parametrize("subwords", [None, "ngrams"])
 def test_pieces_of_all_parts_of_a_text_alternate(subwords):
-    vocab, text = topic_text(lines=1000)
+    vocab, text = topic_text(lines=6000)
     run = Run(Word2Vec(vocab, Config(size=5, subwords=subwords, buckets=10)), text)
     assert sorted(run.order) == list(range(len(run.cuts) - 1))
-    assert (run.order[:3] == ([0, 3, 6] if subwords else [0, 1])[: len(run.order)]).all()
+    assert run.order[:2].tolist() == ([0, 25] if subwords else [0, 1])

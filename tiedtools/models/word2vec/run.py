@@ -25,6 +25,7 @@ from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
 
 CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
+STRIDE = 25  # composed vectors: from each piece to the next one trained, which is on another topic
 LOWEST_LR = 1e-4  # as a fraction of alpha
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 
@@ -49,8 +50,7 @@ class Run(Session):
         config, self.text = model.config, text
         self.cuts = chunk_bounds(text, piece_length(model))
         pieces = len(self.cuts) - 1
-        # The last topics of a text weigh less if pieces of all its parts alternate; see docs/subwords.md.
-        step = max(1, math.isqrt(pieces)) if model.ngrams else 1
+        step = STRIDE if model.ngrams else 1
         self.order = np.concatenate([np.arange(first, pieces, step) for first in range(step)])
         # This many threads take their pieces together; in the last round, threads without a piece run empty jobs.
         self.team = config.threads if config.deterministic else 1
