@@ -20,8 +20,8 @@ WHOLE = re.compile(
     r"|was created with |written by |contains a model file|is in NumPy's |is not a model file"
     r"|is a binary file|has no line for the word "
 )
-VERBS = """add check choose close convert copy correct decompress delete drop get give lower make name pip quote read remove
-rename rerun resume save set train update use write""".split()
+VERBS = """add check choose close convert copy correct decompress delete drop get give lower make name pip quote read
+remove rename rerun resume save set train update use write""".split()
 REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
 OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")
 # Options allowed in remedies, by prefix of the reader's name: those of the commands that call the reader.

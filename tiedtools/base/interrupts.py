@@ -2,8 +2,10 @@
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3  # further signals that a run ignores while saving; the next one aborts it
@@ -48,6 +50,13 @@ def install() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handle)
+    sys.unraisablehook = report_unraisable
+
+
+def report_unraisable(problem: Any) -> None:
+    """Report an exception that a callback cannot raise, except for signals, which `check` raises later."""
+    if problem.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(problem)
 
 
 def ignore() -> None:
