@@ -102,7 +102,7 @@ def library(name: str, purpose: str, extra: str | None = None) -> Any:
 def quoted(text: object) -> str:
     """Quote a string or bytes from a file, shortened to 60 characters for a one-line message."""
     text = repr(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
-    return text if len(text) <= 60 else f"{text[:56]}...{text[0]}"
+    return text if len(text) <= 60 else f"{text[:57]}...{text[0]}"
 
 
 def brief(error: object) -> str:

@@ -92,15 +92,14 @@ def refuse_empty(path: Any, content: object) -> None:
 def pieces(path: Any, errors: str = "strict") -> Iterator[list[str]]:
     """Yield the text at `path` as lists of at most PIECE words, with NEWLINE for each line end.
 
-    A missing newline after the last word is added. Errors as in `lines`; an empty file is an error, too.
+    A missing newline at the end of the text is added. Errors as in `lines`; an empty file is an error, too.
     """
-    block, last = b"", ""
+    block = b""
     with Decoder(path, errors) as decode:
         for _, block in blocks([path]):
             tokens = TOKEN.findall(decode(block))
-            last = tokens[-1] if tokens else last
             for start in range(0, len(tokens), PIECE):
                 yield tokens[start : start + PIECE]
     refuse_empty(path, block)
-    if last != NEWLINE:
+    if not block.endswith(b"\n"):
         yield [NEWLINE]
