@@ -7,7 +7,6 @@ for options. It raises what the toolkit's reader raises, or AssertionError if th
 import codecs
 import dataclasses
 import functools
-import io
 import itertools
 import json
 import math
@@ -21,6 +20,7 @@ from fasttextcase import model as fasttext
 from fitcase import CONFIG, TRAIN, TRAINING, VALID, Stopping, fit
 from fitcase import VOCAB as TOY
 from fuzzlists import cases as lists
+from fuzzlists import written
 from fuzzmutations import PACK
 from fuzzsubwords import cases as subwords
 from fuzztranslation import cases as translation
@@ -74,12 +74,6 @@ EPOCHS = [dict(epoch=k, lr=0.5, train_ppl=90.5 - k, valid_ppl=100.25 - k, second
 LOG = b"".join(json.dumps(line).encode() + b"\n" for line in [*EPOCHS, dict(best_epoch=3, test_ppl=99.5, params=12)])
 GLOVE = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, MATRIX.tolist())).encode()
 COUNTED = "".join(f"{word} {n}\n" for word, n in zip(WORDS, COUNTS)).encode()
-
-
-def written(write, *args, **options):
-    file = io.BytesIO()
-    write(file, *args, **options)
-    return file.getvalue()
 
 
 def corpus(path, files, rng):

@@ -16,10 +16,7 @@ from tiedtools.vectors.runs import Runs
 ROWS = [{"id": k, "text": text} for k, text in enumerate(["the caf\u00e9, once", 'a "b"', "", "d\u2028e f"])]
 CSV = 'id,text\n0,"the caf\u00e9, once"\n1,"a ""b"""\n2,\n3,d\u2028e f\n'
 PHRASES = Phrases(delimiter="_")
-PHRASES.passes = [
-    [Phrase(("new", "york"), 12.5, 7), Phrase(("caf\u00e9", "au"), 1e-5, 3)],
-    [Phrase(("a", "b"), 2.0, 5)],
-]
+PHRASES.passes = [[Phrase(("new", "york"), 12.5, 7), Phrase(("a", "caf\u00e9"), 1e-5, 3)], [Phrase(("a", "b"), 2.0, 5)]]
 PAIRS = [dict(sentence_good="the cats sleep", sentence_bad="the cats sleeps", UID="agreement", field=k) for k in (1, 2)]
 SHA256 = dict(path="text", sha256="1" * 64)
 MANIFEST = dict(
@@ -28,9 +25,9 @@ MANIFEST = dict(
 )  # fmt: skip
 
 
-def written(write, *arguments):
+def written(write, *arguments, **options):
     file = io.BytesIO()
-    write(file, *arguments)
+    write(file, *arguments, **options)
     return file.getvalue()
 
 

@@ -139,19 +139,12 @@ def pipe_closed(process, folder, rng):
     return {141}
 
 
-def nothing(process, folder, rng):
-    return {0, 1}
-
-
-def diverges(process, folder, rng):
-    return {1}
-
-
 KINDS = {
     "Ctrl-C": signalled(signal.SIGINT), "SIGTERM": signalled(signal.SIGTERM), "SIGHUP": signalled(signal.SIGHUP),
     "SIGKILL": signalled(signal.SIGKILL), "Ctrl-C, five times": signalled(signal.SIGINT, 5), "disk full": full_disk,
-    "device full": nothing, "output folder removed": folder_removed, "output folder replaced": folder_replaced,
-    "checkpoint folder removed": checkpoints_removed, "pipe closed": pipe_closed, "diverged": diverges,
+    "device full": lambda *_: {0, 1}, "output folder removed": folder_removed,
+    "output folder replaced": folder_replaced, "checkpoint folder removed": checkpoints_removed,
+    "pipe closed": pipe_closed, "diverged": lambda *_: {1},
 }  # fmt: skip
 # Options with which the commands diverge.
 WILD = dict(w2v="-alpha 1e4", rnnlm="-alpha 1e6", lstm="--lr 1e6 --clip 0", lm="--lr 1e6 --clip 0", nmt="--lr 1e6")
