@@ -170,7 +170,7 @@ class Phrases(Checked):
                 words = tuple(fields[2].split(" "))
                 gap = (len(fields[1]) - len("".join(words))) // (len(words) - 1)
                 delimiter = delimiter or fields[1][len(words[0]) :][:gap]
-                at = range(1, 1000).index(int(fields[0]))
+                at = range(1, 1000).index(int(fields[0]))  # ValueError for an impossible pass
                 passes += [[] for _ in range(at + 1 - len(passes))]
                 passes[at].append(Phrase(words, float(fields[3]), int(fields[4])))
                 valid = number > 1 and WORD.fullmatch(delimiter) and fields[1] == delimiter.join(words)
