@@ -87,8 +87,9 @@ class Ngrams:
         del parts
         # Number the buckets in order. Those with the same sum of random numbers of their words share a row.
         place, occurring = np.full(self.V + buckets, -1, np.int32), np.empty(self.V + len(rows), np.int32)
-        number(occurring, 0, place, np.arange(self.V, dtype=np.int32))
-        sums = np.zeros(number(occurring, self.V, place, rows), np.uint64)
+        unused = np.empty(len(occurring), np.float32), 0
+        number(occurring, 0, place, np.arange(self.V, dtype=np.int32), *unused)
+        sums = np.zeros(number(occurring, self.V, place, rows, *unused), np.uint64)
         keys = np.random.default_rng(0).integers(2**64, size=self.V, dtype=np.uint64)
         np.add.at(sums, rows, np.repeat(keys, self.lengths))
         _, first, row = np.unique(sums, return_index=True, return_inverse=True)

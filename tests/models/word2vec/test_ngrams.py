@@ -163,15 +163,15 @@ def test_a_piece_agrees_with_reference(cbow, tying, exact):
 
 def test_changes_of_rows():
     n, place, rows = 40, np.full(2, -1, np.int32), np.zeros(40, np.int32)
-    distinct, ends, users, totals = (np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32))
+    lists = *(np.zeros(n, kind) for kind in (np.int32, np.int64, np.int32, np.float32)), place
     occurs, matrix, none = np.full(n, 3, np.float32), np.zeros((2, 48), np.float32), np.zeros(0, np.uint8)
     owners = np.arange(n, dtype=np.int32)
-    assert composed.invert(distinct, ends, users, totals, place, rows, owners, occurs) == 1 and (place == -1).all()
+    assert composed.invert(*lists, rows, owners, occurs) == 1 and (place == -1).all()
     # 40 changes of 120 occurrences: the sum of a tenth, the mean, of all; with as many on another thread, half as much.
     for limit, racing, expected in (12.0, 1, 4), (0.1, 1, 1), (200.0, 1, 40), (12.0, 2, 2), (0.1, 2, 0.5):
         matrix[:] = 0
         changes = np.ones((n, 48), np.float32)
-        composed.spread(matrix, none, changes, distinct[:1], ends, users, totals, 16, 32, limit, racing)
+        composed.spread(matrix, none, changes, lists, rows, owners, occurs, 16, 32, limit, racing)
         assert matrix[0, 16:32] == pytest.approx(expected) and np.count_nonzero(matrix) == 16
     frozen = [1, 2, V, V + 3]
     model, before, *_ = trained(frozen=frozen, exact=True)

@@ -14,28 +14,31 @@ A matrix with a row per word is the case n_w = 1. Rows of n-grams that the same 
 stored as one row that counts as several.
 """
 
+from tiedtools.kernels.base.arrays import CACHE_LINE
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch
+from tiedtools.kernels.base.prefetch import prefetch, prefetch_entry
 from tiedtools.kernels.base.sums import sum_rows
 from tiedtools.kernels.word2vec.sampling import alias
 
-AHEAD = 6  # prefetch distance in rows
+AHEAD = 6  # prefetch distance, in rows or words
 
 
 @jit
-def number(words, known, numbers, tokens):
+def number(words, known, numbers, tokens, occurs, each):
     """Replace words by local numbers, which new words get in order; returns how many words are now known.
 
     words    int32 [most]: the words by local number; `known` of them are known before
     numbers  int32 [V]: local number of each word, or -1
     tokens   int32 [n], in: words; out: local numbers
+    occurs   float32 [most]: occurrences of each known word, to which `each` is added for each of these
     """
     for i in range(tokens.size):
         word = tokens[i]
         if numbers[word] < 0:
-            numbers[word], words[known] = known, word
+            numbers[word], words[known], occurs[known] = known, word, 0
             known += 1
         tokens[i] = numbers[word]
+        occurs[tokens[i]] += each
     return known
 
 
@@ -65,6 +68,9 @@ def list_rows(entries, owners, starts, rows, words, first):
     """
     n = 0
     for k in range(words.size):
+        later = starts[words[min(k + AHEAD, words.size - 1)]]
+        prefetch_entry(rows, later)
+        prefetch_entry(rows, min(later + CACHE_LINE // 4, rows.size - 1))
         for j in range(starts[words[k]], starts[words[k] + 1]):
             entries[n], owners[n] = rows[j], first + k
             n += 1
@@ -75,18 +81,21 @@ def list_rows(entries, owners, starts, rows, words, first):
 def invert(distinct, ends, users, totals, place, entries, owners, occurs):
     """List the distinct rows among those listed by `list_rows`, and the words that have each; returns how many.
 
-    distinct  int32, out: the rows        users  int32, out: words of row i, users[ends[i - 1] : ends[i]]
-    ends      int64, out;  totals  float32, out: occurrences of the words of row i
+    distinct  int32, out: the rows, and room for one more
+    ends      int64, out;  users  int32, out: words of row i, users[ends[i - 1] : ends[i]]
+    totals    float32, out: occurrences of the words of row i
     place     int32 [rows of the matrix], all -1 before and after: workspace
+    entries   int32, in: rows; out: their numbers among the distinct ones
     occurs    float32: occurrences of each word
     """
     n = 0
     for j in range(entries.size):
-        i = place[entries[j]]
-        if i < 0:
-            i = place[entries[j]] = n
-            distinct[n], ends[n], totals[n] = entries[j], 0, 0
-            n += 1
+        # No branch depends on whether the row is new, which is as likely as not and could not be predicted.
+        row = entries[j]
+        distinct[n], ends[n], totals[n] = row, 0, 0
+        i = place[row]
+        i, n = (n, n + 1) if i < 0 else (i, n)
+        place[row] = entries[j] = i
         ends[i] += 1
         totals[i] += occurs[owners[j]]
     total = 0
@@ -95,7 +104,7 @@ def invert(distinct, ends, users, totals, place, entries, owners, occurs):
         ends[i] = total
         total += count
     for j in range(entries.size):
-        i = place[entries[j]]
+        i = entries[j]
         users[ends[i]] = owners[j]
         ends[i] += 1
     for i in range(n):
@@ -104,38 +113,39 @@ def invert(distinct, ends, users, totals, place, entries, owners, occurs):
 
 
 @jit
-def compose(X, before, matrix, entries, sizes, lengths, counts):
-    """X[k] = before[k] = mean of the rows of word k of a piece.
+def compose(X, before, matrix, sizes, counts, entries, owners, starts, rows, words, first):
+    """X[k] = before[k] = mean of the rows of word k of a piece; returns the number of entries.
 
-    X, before  [most, P]
-    entries    int32: the rows of all words, one after another
-    sizes      float32 [rows]: how many rows each row of `matrix` stands for
-    lengths    int64 [words]: number of entries of word k
-    counts     float32 [words]: number of rows of word k
+    X, before      [most, P];  entries, owners, starts, rows, words, first  as for `list_rows`
+    sizes, counts  float32 [rows], [V]: how many rows each row of `matrix` stands for, and those of each word
     """
-    first = 0
-    for k in range(counts.size):
-        stop = first + lengths[k]
-        for j in range(first, stop):
-            prefetch(matrix, entries[min(j + AHEAD, entries.size - 1)])
-        sum_rows(X, k, matrix, entries, first, stop, sizes, 1 / counts[k], False, 0, X.shape[1])
+    total = list_rows(entries, owners, starts, rows, words, first)
+    begin = 0
+    for k in range(words.size):
+        stop = begin + starts[words[k] + 1] - starts[words[k]]
+        for j in range(begin, stop):
+            prefetch(matrix, entries[min(j + AHEAD, total - 1)])
+        sum_rows(X, k, matrix, entries, begin, stop, sizes, 1 / counts[words[k]], False, 0, X.shape[1])
         x, copy = X[k], before[k]
         for d in range(x.size):
             copy[d] = x[d]
-        first = stop
+        begin = stop
+    return total
 
 
 @jit
-def spread(matrix, frozen, changes, distinct, ends, users, totals, low, high, limit, racing):
+def spread(matrix, frozen, changes, lists, entries, owners, occurs, low, high, limit, racing):
     """Add the change of each word's vector to its rows of `matrix`, unless frozen, in columns `low` to `high`.
 
-    changes  [words, P];  distinct, ends, users, totals  rows and their words, as listed by `invert`
-    limit    number of occurrences whose changes are added in full, over all pieces trained at once
-    racing   number of other calls, and this one, for pieces trained at once
+    changes         [words, P];  lists  a tuple of the first arguments of `invert`
+    entries, owners, occurs  as for `invert`
+    limit           number of occurrences whose changes are added in full, over all pieces trained at once
+    racing          number of other calls, and this one, for pieces trained at once
     """
-    first = 0
-    for i in range(distinct.size):
-        prefetch(matrix, distinct[min(i + AHEAD, distinct.size - 1)])
+    distinct, ends, users, totals, place = lists
+    n, first = invert(distinct, ends, users, totals, place, entries, owners, occurs), 0
+    for i in range(n):
+        prefetch(matrix, distinct[min(i + AHEAD, n - 1)])
         if not (frozen.size and frozen[distinct[i]]):
             part = max(limit / max(racing * totals[i], limit), 1 / (racing * (ends[i] - first)))
             sum_rows(matrix, distinct[i], changes, users, first, ends[i], None, part, True, low, high)

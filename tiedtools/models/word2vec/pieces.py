@@ -45,11 +45,11 @@ class Side:
         self.words, self.occurs, self.row_sizes = words, occurs, sizes.astype(np.float32)
         threads, most = words.shape
         self.X, self.before = aligned(threads * most, matrix.shape[1]), aligned(threads * most, matrix.shape[1])
-        self.sizes = np.zeros(threads, np.int64)
-        self.lengths = np.diff(starts)
+        self.sizes, self.entries = np.zeros((2, threads), np.int64)
+        lengths = np.diff(starts)
         self.counts = np.add.reduceat(self.row_sizes[rows], starts[:-1])
-        longest = int(np.sort(self.lengths)[-most:].sum()) * threads
-        distinct = min(longest, len(matrix))
+        longest = int(np.sort(lengths)[-most:].sum()) * threads
+        distinct = min(longest, len(matrix)) + 1
         entries, owners, users = (longest, np.int32), (longest, np.int32), (longest, np.int32)
         shapes = entries, owners, (distinct, np.int32), (distinct, np.int64), users, (distinct, np.float32)
         self.lists = [[lines(*shape) for shape in (*shapes, (len(matrix), np.int32))] for _ in range(threads)]
@@ -57,24 +57,16 @@ class Side:
             place[:] = -1
         if frozen.size:  # which words have no other rows
             counts = np.add.reduceat(frozen[rows].astype(np.int64), starts[:-1])
-            self.immobile = (counts == self.lengths).astype(np.uint8)
-
-    def listed(self, thread: int, pieces: range) -> tuple[Any, Any]:
-        """Return (entries, owners) of the words of the pieces of some threads; see `list_rows`."""
-        entries, owners, *_ = self.lists[thread]
-        n, most = 0, self.words.shape[1]
-        for t in pieces:
-            words = self.words[t, : self.sizes[t]]
-            n += composed.list_rows(entries[n:], owners[n:], self.starts, self.rows, words, t * most)
-        return entries[:n], owners[:n]
+            self.immobile = (counts == lengths).astype(np.uint8)
 
     def compose(self, thread: int, size: int) -> None:
         """Compose the vectors of the first `size` words of the thread's piece."""
         self.sizes[thread] = size
-        most, words = self.words.shape[1], self.words[thread, :size]
-        self.latest = entries, _ = self.listed(thread, range(thread, thread + 1))
-        X, before = self.X[thread * most :], self.before[thread * most :]
-        composed.compose(X, before, self.matrix, entries, self.row_sizes, self.lengths[words], self.counts[words])
+        most, (entries, owners, *_) = self.words.shape[1], self.lists[thread]
+        own = slice(first := thread * most, first + size)
+        table = self.starts, self.rows, self.words[thread, :size], first
+        arrays = self.X[own], self.before[own], self.matrix, self.row_sizes, self.counts
+        self.entries[thread] = composed.compose(*arrays, entries, owners, *table)
 
     def change(self, thread: int) -> None:
         """Compute the changes of the words of the thread's piece, in the place of their vectors before training."""
@@ -83,12 +75,16 @@ class Side:
 
     def spread(self, thread: int, limit: float, racing: int) -> None:
         """Add the changes of all threads' words to this thread's columns of the matrix."""
-        threads = len(self.sizes)
-        entries, owners = self.latest if threads == 1 else self.listed(thread, range(threads))
-        _, _, distinct, *others, place = self.lists[thread]
-        n = composed.invert(distinct, *others, place, entries, owners, self.occurs.reshape(-1))
+        threads, most = self.words.shape
+        n, (entries, owners, *lists) = self.entries[thread], self.lists[thread]
+        if threads > 1:
+            n = 0
+            for t in range(threads):
+                words = self.words[t, : self.sizes[t]]
+                n += composed.list_rows(entries[n:], owners[n:], self.starts, self.rows, words, t * most)
         low, high = (t * self.matrix.shape[1] // LINE // threads * LINE for t in (thread, thread + 1))
-        composed.spread(self.matrix, self.frozen, self.before, distinct[:n], *others, low, high, limit, racing)
+        all_lists = tuple(lists), entries[:n], owners[:n], self.occurs.reshape(-1)
+        composed.spread(self.matrix, self.frozen, self.before, *all_lists, low, high, limit, racing)
 
 
 class Common:
@@ -156,16 +152,15 @@ class Pieces(Workspace):
         words, tokens, noise = common.words[thread], self.text.tokens[:n], run.noise
         drawn = self.drawn[: 0 if common.direct else common.draws(n)]
         tokens = tokens.copy() if common.direct else tokens  # which become local numbers
-        known = inputs = composed.number(words, 0, self.numbers, tokens)
+        occurs = common.occurs[thread]
+        known = inputs = composed.number(words, 0, self.numbers, tokens, occurs, 1)
         if not common.direct:
             windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
-            known = composed.number(words, inputs, self.numbers, drawn)
+            known = composed.number(words, inputs, self.numbers, drawn, occurs, int(self.tied))
             noise = self.noise[:known]
             composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))
             if self.sizes is not None:
                 self.sizes[:known] = common.sides[0].counts[words[:known]]
-        occurring = np.append(tokens, drawn) if self.tied else tokens
-        common.occurs[thread, :known] = np.bincount(occurring, minlength=known)
         for k, side in enumerate(common.sides):
             side.compose(thread, known if self.tied or k else inputs)
             if side.frozen.size:
