@@ -7,7 +7,7 @@ of a text is text[starts[n]:stops[n]]. The hash table, int32 [power of two], hol
 import numpy as np
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch
+from tiedtools.kernels.base.prefetch import prefetch_l2
 from tiedtools.kernels.text.tokenize import is_blank, scramble
 
 TAIL = 10  # bytes of an entry after its word
@@ -149,7 +149,7 @@ def average(out, row, raw, data, rows, ends):
         for e in range(row.size):
             total[e] = 0
         for k in range(first, ends[n]):
-            prefetch(data, rows[min(k + AHEAD, rows.size - 1)])
+            prefetch_l2(data, rows[min(k + AHEAD, rows.size - 1)])
             source = data[rows[k]]
             for i in range(raw.size):
                 raw[i] = source[i]

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch_entry
+from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.base.scalar import LOW32, U32, mix
 from tiedtools.kernels.text.tokenize import BLANK, NEWLINE
 
@@ -102,7 +102,7 @@ def count(table, state, ids, H, P, connects, delimiter, across, part, parts, lim
         if i + AHEAD < ids.size:
             key = extended(H[ids[i + AHEAD - 1]], ids[i + AHEAD], H, P, delimiter)
             if is_in(key, part, parts):
-                prefetch_entry(table, home(table, key))
+                prefetch(table, home(table, key))
         k = ids[i]
         i += 1
         if k == 0:
@@ -182,7 +182,7 @@ def find(spans, scores, seen, table, ids, H, P, connects, delimiter, counts, sco
             start = -1
             continue
         if j + AHEAD < ids.size:
-            prefetch_entry(table, home(table, extended(H[ids[j + AHEAD - 1]], ids[j + AHEAD], H, P, delimiter)))
+            prefetch(table, home(table, extended(H[ids[j + AHEAD - 1]], ids[j + AHEAD], H, P, delimiter)))
         key = extended(prefix, k, H, P, delimiter)
         if connects[k]:
             prefix, sequence = key, following(sequence, k)

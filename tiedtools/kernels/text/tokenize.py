@@ -13,7 +13,7 @@ from numba.cpython.unsafe.numbers import leading_zeros
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch_entry
+from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.base.scalar import GOLDEN, U32
 
 BLANK, NEWLINE, TAB, RETURN = 32, 10, 9, 13
@@ -112,7 +112,7 @@ def encode(ids, counts, starts, arena, table, state, ahead, text, grow, unknown)
                 key = scramble(code ^ key) | LONG
             ahead[found, 0], ahead[found, 1], ahead[found, 2] = start, i - start, key
             found += 1
-            prefetch_entry(table, np.int64(scramble(key) & mask))
+            prefetch(table, np.int64(scramble(key) & mask))
 
         for word in range(found):
             start, length, key = np.int64(ahead[word, 0]), np.int64(ahead[word, 1]), ahead[word, 2]

@@ -16,7 +16,7 @@ stored as one row that counts as several.
 
 from tiedtools.kernels.base.arrays import CACHE_LINE
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch, prefetch_entry
+from tiedtools.kernels.base.prefetch import prefetch, prefetch_l2
 from tiedtools.kernels.base.sums import sum_rows
 from tiedtools.kernels.word2vec.sampling import alias
 
@@ -69,8 +69,8 @@ def list_rows(entries, owners, starts, rows, words, first):
     n = 0
     for k in range(words.size):
         later = starts[words[min(k + AHEAD, words.size - 1)]]
-        prefetch_entry(rows, later)
-        prefetch_entry(rows, min(later + CACHE_LINE // 4, rows.size - 1))
+        prefetch(rows, later)
+        prefetch(rows, min(later + CACHE_LINE // 4, rows.size - 1))
         for j in range(starts[words[k]], starts[words[k] + 1]):
             entries[n], owners[n] = rows[j], first + k
             n += 1
@@ -124,7 +124,7 @@ def compose(X, before, matrix, sizes, counts, entries, owners, starts, rows, wor
     for k in range(words.size):
         stop = begin + starts[words[k] + 1] - starts[words[k]]
         for j in range(begin, stop):
-            prefetch(matrix, entries[min(j + AHEAD, total - 1)])
+            prefetch_l2(matrix, entries[min(j + AHEAD, total - 1)])
         sum_rows(X, k, matrix, entries, begin, stop, sizes, 1 / counts[words[k]], False, 0, X.shape[1])
         x, copy = X[k], before[k]
         for d in range(x.size):
@@ -145,7 +145,7 @@ def spread(matrix, frozen, changes, lists, entries, owners, occurs, low, high, l
     distinct, ends, users, totals, place = lists
     n, first = invert(distinct, ends, users, totals, place, entries, owners, occurs), 0
     for i in range(n):
-        prefetch(matrix, distinct[min(i + AHEAD, n - 1)])
+        prefetch_l2(matrix, distinct[min(i + AHEAD, n - 1)])
         if not (frozen.size and frozen[distinct[i]]):
             part = max(limit / max(racing * totals[i], limit), 1 / (racing * (ends[i] - first)))
             sum_rows(matrix, distinct[i], changes, users, first, ends[i], None, part, True, low, high)

@@ -28,7 +28,7 @@ import math
 import numpy as np
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.prefetch import prefetch
+from tiedtools.kernels.base.prefetch import prefetch_l2
 from tiedtools.kernels.base.scalar import GOLDEN, LOW32, below, exp32, mix
 from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, combine, combine_transposed, dots
 
@@ -79,7 +79,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                 if q != at and not (skip_input and tokens[q] == tokens[at]):
                     count += 1
                     contexts[filled, count] = tokens[q]
-                    prefetch(emb_in, tokens[q])
+                    prefetch_l2(emb_in, tokens[q])
             if count:
                 contexts[filled, 0] = count
                 centers[filled, 0] = 1
@@ -113,12 +113,12 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                 if hierarchical:
                     for k in range(path_starts[target], path_starts[target + 1]):
                         rows[count] = first_node + paths[k]
-                        prefetch(emb_out, rows[count])
+                        prefetch_l2(emb_out, rows[count])
                         count += 1
                 inner = count  # output rows that are inner nodes
                 if negative > 0:
                     rows[count] = target
-                    prefetch(emb_out, target)
+                    prefetch_l2(emb_out, target)
                     count += 1
                     for _ in range(negative):
                         counter += GOLDEN
@@ -132,7 +132,7 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                                 usable &= word != inputs[b, i]
                         if usable:
                             rows[count] = word
-                            prefetch(emb_out, word)
+                            prefetch_l2(emb_out, word)
                             count += 1
 
                 # Scores of these rows, loss, and updates; du is summed in `grad`.
