@@ -36,7 +36,8 @@ def text(result):
     lines = [f"    {result['command']}", "", conditions(result), "", "```text", *rounds.aligned(result["rows"])]
     if result.get("gbytes"):
         rates = {key: {int(t): rate for t, rate in result[key].items()} for key in ("gflops", "gbytes")}
-        lines += ["", *rounds.peaks(rates, lambda matrices: "tied models" if matrices == "1" else "untied models")]
+        kinds = {"1": "tied models", "2": "untied models"}  # RNN language models: the width of a row
+        lines += ["", *rounds.peaks(rates, lambda kind: kinds.get(kind, kind))]
     return [*lines, "```"]
 
 

@@ -3,7 +3,7 @@
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.prefetch import prefetch
 from tiedtools.kernels.base.product import product
-from tiedtools.kernels.base.tiles import EVERYTHING, combine, dots
+from tiedtools.kernels.base.tiles import EVERYTHING, combine, dots, terms
 
 GROUP = 16  # rows per group; one group is prefetched while another is processed
 
@@ -21,7 +21,7 @@ def multiply(S, C, G, A, B, none, repeats, way):
         if way == 2:
             product(C, G, B, False)
         elif way:
-            combine(C, G, B, 1, rows, cols, EVERYTHING, False, (A, none))
+            combine(C, G, B, 1, rows, cols * terms(G), EVERYTHING, False, (A, none))
         else:
             dots(S, A, B, 1, rows, cols, EVERYTHING, (A, none))
 

@@ -58,7 +58,8 @@ class NmtTraining:
         dropout = dict.fromkeys(["drop_emb", "drop_annotation", "drop_out"], task["dropout"])
         names = "size", "hidden", "tie", "batch", "threads", "precision"
         vocab = Vocab.made_up(task["vocabulary"])
-        self.model = Translator(vocab, vocab, TranslationConfig(**{name: task[name] for name in names}, **dropout))
+        config = TranslationConfig(**{name: task[name] for name in names}, **dropout, optimizer="adam")
+        self.model = Translator(vocab, vocab, config)
         self.batches, self.learner, net = nmt.batches(task), self.model.learner(nmt.CLIP), self.model.network
         parts = [
             ("embedding", BOTH, [net.read_source, net.read_target]),

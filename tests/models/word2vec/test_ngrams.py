@@ -169,8 +169,7 @@ def test_changes_of_rows():
     assert composed.invert(*lists, rows, owners, occurs) == 1 and (place == -1).all()
     # 40 changes of 120 occurrences: the sum of a tenth, the mean, of all; with as many on another thread, half as much.
     for limit, racing, expected in (12.0, 1, 4), (0.1, 1, 1), (200.0, 1, 40), (12.0, 2, 2), (0.1, 2, 0.5):
-        matrix[:] = 0
-        changes = np.ones((n, 48), np.float32)
+        matrix[:], changes = 0, np.ones((n, 48), np.float32)
         composed.spread(matrix, none, changes, lists, rows, owners, occurs, 16, 32, limit, racing)
         assert matrix[0, 16:32] == pytest.approx(expected) and np.count_nonzero(matrix) == 16
     frozen = [1, 2, V, V + 3]
