@@ -23,8 +23,7 @@ def task(tmp_path):
 def test_against_torch(bench, quick):
     pytest.importorskip("torch")
     result = bench("nmt", *SMALL, "-variants", "9/6-all", "-threads", "1,", "--against", "torch", "--json")
-    answer = json.loads(result.stdout)
-    ours, theirs = answer["rows"]
+    ours, theirs = json.loads(result.stdout)["rows"]
     assert [row["name"] for row in (ours, theirs)] == ["tiedtools 9/6-all", "torch 9/6-all"]
     assert theirs["ratio"] == pytest.approx(ours["tokens_per_s"] / theirs["tokens_per_s"])
     assert [part["part"] for part in ours["parts"]] == PARTS
@@ -66,10 +65,9 @@ def test_text_flops_and_steps_by_hand(task):
     assert words.sum(0).tolist() == lengths.sum(1).tolist()
     assert task.tokens(nmt.PAIRS) == lengths.sum() and task.tokens(2) == words[:2].sum()
     source, target = task.lengths().sum(1).tolist()
-    encoder = 2 * 27 * (6 + 9) * source
     decoder = 18 * 18 * source + (27 * (6 + 9) + 9 * 18 + 27 * (18 + 9)) * target
     readout, softmax = (9 + 6 + 18) * 6 * target, 60 * 6 * target
-    each = dict(encoder=encoder, decoder=decoder, readout=readout, softmax=softmax)
+    each = dict(encoder=2 * 27 * (6 + 9) * source, decoder=decoder, readout=readout, softmax=softmax)
     assert task.flops() == {part: pytest.approx(6 * weights / (source + target)) for part, weights in each.items()}
     worker = workers.NmtTraining(dataclasses.asdict(task))
     before = worker.model.params.values.copy()

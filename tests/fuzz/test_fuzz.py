@@ -83,6 +83,9 @@ def test_judge_messages(tmp_path, message, name):
 
 
 def test_files_have_odd_names():
+    pair = "vectors-npy", ("v.npy", {"v.npy": b"1", "v.words": b"2"}, None)
+    for name, files, *_ in (fuzz.damaged(pair, number, 1) for number in range(200)):
+        assert files.keys() == {name, name.removesuffix(".npy") + ".words"}
     kind = "text-plain", ("t.txt", {"t.txt": b"1"}, None)
     names = {fuzz.damaged(kind, number, 1)[0] for number in range(400)}
     assert len(names) > 60 and any("\n" in name for name in names) and "t.txt" in names

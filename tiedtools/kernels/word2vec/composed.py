@@ -117,7 +117,8 @@ def compose(X, before, matrix, sizes, counts, entries, owners, starts, rows, wor
     """X[k] = before[k] = mean of the rows of word k of a piece; returns the number of entries.
 
     X, before      [most, P];  entries, owners, starts, rows, words, first  as for `list_rows`
-    sizes, counts  float32 [rows], [V]: how many rows each row of `matrix` stands for, and those of each word
+    sizes          float32 [rows]: number of rows of fastText's matrix that a row of `matrix` stands for
+    counts         float32 [V]: sum of the sizes of a word's rows
     """
     total = list_rows(entries, owners, starts, rows, words, first)
     begin = 0
