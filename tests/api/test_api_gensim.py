@@ -143,7 +143,7 @@ def test_names_of_cells_and_settings_without_equivalent():
     for name, remedy in UNAVAILABLE.items():
         with pytest.raises(TypeError, match=re.escape(f"unknown setting `{name}`; {remedy}")):
             tt.Word2Vec(**{name: 1})
-    for name, meant in dict(ws="window", dim="size", vectorsize="size", minCount="min_count", maxn="subwords").items():
+    for name, meant in dict(ws="window", dim="size", vectorsize="size", minCount="min_count", maxn="max_n").items():
         with pytest.raises(TypeError, match=meant):
             tt.Word2Vec(**{name: 1})
     with pytest.raises(TypeError, match="`workers` is another name of `threads`"):

@@ -70,7 +70,7 @@ MISTAKES = r"""
 2 w2v text -size 0 | size
 2 w2v text -negative 0 | -negative
 1 w2v text -output nowhere/v | nowhere/v: cannot be written
-2 w2v text -output / | use `tiedtools convert` for that format
+2 w2v text -output / | name a file in the folder, such as /vectors.txt
 2 w2v text -output v.npz | choose another name, .npz is for models
 1 w2v text -read-vocab nowhere | nowhere
 1 w2v text -min-count 1000000 | no word

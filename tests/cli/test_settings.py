@@ -185,7 +185,7 @@ def test_settings_of_rnnlm():
 @pytest.mark.parametrize("command, message, expected", [
     ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
     ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
-    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, neither --tie nor --tie-linear"),
+    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, an untied model"),
     ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
     ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
     ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),

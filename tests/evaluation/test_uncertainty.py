@@ -1,9 +1,11 @@
 """Means and intervals over runs, against SciPy and plain loops."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+from common import refused
 from scipy import stats
 
 from tiedtools.evaluation import shift, uncertainty
@@ -114,8 +116,10 @@ def test_change_is_the_cosine_after_alignment():
     matrix[:, 5] *= -1
     lines, only_one, only_two = shift.changes(one, Runs([*WORDS[:-1], "new"], matrix, one.present, one.counts, {}))
     change = {line["word"]: line["change"] for line in lines}
-    assert (only_one, only_two) == ([WORDS[-1]], ["new"])
-    assert max(change, key=change.get) == "w5"
+    assert (only_one, only_two) == ([WORDS[-1]], ["new"]) and max(change, key=change.get) == "w5"
+    refused(lambda: shift.changes(one, Runs(WORDS, matrix[..., :-1], one.present, one.counts, {})), "of 6 and of 5")
+    unknown = Runs(WORDS, one.matrix, one.present, 0 * one.counts, {})
+    assert all(math.isnan(line["count_other"]) and line["count"] for line in shift.changes(one, unknown)[0])
     assert change["w5"] > 1.5 and np.median([*change.values()]) < 0.01
     observed, permuted = np.array([0.5, 0.1, np.nan]), RNG.uniform(0, 1, (99, 3))
     p = shift.permutation_p(observed, permuted)

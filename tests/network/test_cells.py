@@ -204,11 +204,9 @@ def expected(name, params, rows):
     return ENCODERS[name][1](p, E)
 
 
-@pytest.mark.parametrize(
-    "threads, dtype, tolerance", [(1, "float64", 1e-12), (3, "float64", 1e-12), (2, "float32", 1e-5)]
-)
+@pytest.mark.parametrize("threads, dtype, limit", [(1, "float64", 1e-12), (3, "float64", 1e-12), (2, "float32", 1e-5)])
 @every_encoder
-def test_output(name, threads, dtype, tolerance):
+def test_output(name, threads, dtype, limit):
     params, layer, every_row = encoder(name, threads, dtype)
     for words in CHOICES:
         layer.forward(every_row - 1, STEP)  # a larger set of words leaves nothing behind
@@ -217,7 +215,7 @@ def test_output(name, threads, dtype, tolerance):
         theirs = expected(name, params, rows)
         width = theirs.shape[1]
         assert y.shape[:2] == (1, len(theirs)) and not y[..., width:].any()
-        np.testing.assert_allclose(y[0, :, :width], theirs, rtol=tolerance, atol=10 * tolerance)
+        np.testing.assert_allclose(y[0, :, :width], theirs, rtol=limit, atol=10 * limit)
 
 
 @pytest.mark.parametrize("words, threads", list(zip(CHOICES, (3, 1, 2, 2))), ids=str)

@@ -101,7 +101,10 @@ def test_against_gensim(scoring, seed):
 def test_list_is_saved_and_applied_to_another_text(tmp_path):
     phrases = Phrases(threshold=[2, 1], connectors="of,the", delimiter="++").fit(sentences(1))
     phrases.save(tmp_path / "list.gz")
+    phrases.save(tmp_path / "list")
+    (tmp_path / "crlf").write_bytes((tmp_path / "list").read_bytes().replace(b"\n", b"\r\n"))
     loaded = Phrases.load(tmp_path / "list.gz")
+    assert Phrases.load(tmp_path / "crlf").passes == loaded.passes
     assert list(map(set, loaded.passes)) == list(map(set, phrases.passes)) and loaded.delimiter == "++"
     other = sentences(2, units="a,b,c é,a++b,of,unheard,the,é,x of y")
     assert list(loaded.apply(other)) == list(phrases.apply(other)) != other
@@ -122,7 +125,7 @@ def test_wrong_list_is_named_with_its_line(tmp_path, line):
 @pytest.mark.parametrize(
     "settings",
     [{"threshold": -1}, {"threshold": 2, "scoring": "npmi"}, {"threshold": (1, math.nan)}, {"delimiter": "a b"},
-     {"delimiter": ""}, {"min_count": 0}, {"scoring": "pmi"}, {"connectors": 5}],
+     {"delimiter": ""}, {"min_count": 0}, {"scoring": "pmi"}, {"connectors": 5}, {"scoring": ["a text"]}],
 )  # fmt: skip
 def test_wrong_settings(settings):
     refused(lambda: Phrases(**settings), kind=Contradiction)

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from tiedtools.api.estimator import Estimator, Path
-from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import analogysets, similarity
 from tiedtools.text.datasets import locate
+from tiedtools.text.sources import is_path
 from tiedtools.vectors.neighbors import METHODS
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 
@@ -90,6 +91,8 @@ def evaluate_analogies(
         one_of("method", method, (*METHODS, "avg"))
     one_of("case", case, similarity.CASES)
     restrict = checked("restrict", restrict, int | None, Range(1))
+    if not is_path(questions):
+        raise Mistyped(f"`questions` must be the name of a set or a path, not {type(questions).__name__}")
     sources = with_reference(vectors, against)
     ((_, path),) = locate([os.fspath(questions)], folder(data)).items()
     results, differences = analogysets.evaluate(sources, vectors_of, analogysets.read_set(path), method, restrict, case)

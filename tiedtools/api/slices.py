@@ -13,6 +13,7 @@ from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import open_output, split_compression
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path
+from tiedtools.vectors.edit import refuse_dimensions
 
 COMPASS = "compass.npz"
 ORDER = "slices.txt"  # names of the slices, one per line, in order
@@ -54,6 +55,8 @@ def train_slices(
         raw = Word2Vec(**settings).trainer(text).raw([text])
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
             raise TiedtoolsError(f"{text}: no words; give texts")
+    if os.path.isfile(folder):
+        raise TiedtoolsError(f"{folder}: is a file; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
     with open_output(os.path.join(folder, ORDER)) as file:
         file.write("".join(f"{name}\n" for name in names).encode())
@@ -86,10 +89,20 @@ def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) 
 
 
 def read_slices(folder: str) -> dict[str, Runs]:
-    """Return the Runs of each slice in a folder, by name in order. Raises TiedtoolsError if it has no slices."""
+    """Return the Runs of each slice in a folder, by name in order.
+
+    Raises TiedtoolsError if it has no slices, lacks the vectors of one, or their dimensions differ.
+    """
     try:
         with open(os.path.join(folder, ORDER)) as file:
             names = file.read().split("\n")[:-1]
     except OSError:
         raise TiedtoolsError(f"{folder}: has no {ORDER}; give a folder written by `tiedtools w2v --slices`") from None
-    return {name: Runs.load(os.path.join(folder, f"{name}.runs")) for name in names}
+    files = {name: os.path.join(folder, f"{name}.runs") for name in names}
+    for name, file in files.items():
+        if not os.path.exists(file):
+            raise TiedtoolsError(f"{folder}: slice {name} is not trained; run the same `tiedtools w2v` command again")
+    slices = {name: Runs.load(file) for name, file in files.items()}
+    for runs in slices.values():
+        refuse_dimensions(slices[names[0]].matrix.shape[-1], runs.matrix.shape[-1])
+    return slices

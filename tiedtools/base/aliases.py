@@ -22,6 +22,7 @@ UNAVAILABLE = {  # setting of gensim -> what to do
     "callbacks": "give functions to `fit` as `on_epoch` and `on_timer`",
     "compute_loss": "omit it; after `fit`, `history` has the loss of each epoch",
     "max_final_vocab": "set `max_vocab`, larger by 1 for `</s>`",
+    **dict.fromkeys(["batch_words", "comment", "hashfxn", "null_word", "sorted_vocab"], "omit it"),
     "trim_rule": "list the words to keep in a file, `read_vocab` of `fit`",
 }
 METHODS = {  # method of gensim's models -> what to do
@@ -33,7 +34,7 @@ METHODS = {  # method of gensim's models -> what to do
 }
 OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence is shown unchanged.
     "Learn phrases with `tiedtools phrases` first, and give the list with --phrases.": "bigrams",
-    "Only `tiedtools lstm --subwords` and `lm --subwords` learn vectors of subwords.": "minn maxn bucket",
+    "--min-n": "minn", "--max-n": "maxn", "--buckets": "bucket", "--init-from": "pretrainedvectors inputmodel",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
     "--hidden": "nhid hidden-size", "--layers": "nlayers num-layers", "--steps": "bptt seq-len",
     "--window": "ws window-size", "--epochs": "epoch iter iterations niter", "--lr": "learning-rate alpha rate",

@@ -20,7 +20,7 @@ SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
     "no_output_bias": ("output_bias", {True: False}),
     "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
 }
-PHRASES = {("tying", "untied"): "neither --tie nor --tie-linear", ("output_bias", "True"): "an output bias"}
+PHRASES = {("tying", "untied"): "an untied model", ("output_bias", "True"): "an output bias"}
 # Settings translated for every command, even one without these options.
 OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"
 

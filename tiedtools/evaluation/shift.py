@@ -1,5 +1,6 @@
 """Change of words between two texts: vectors aligned, with intervals over runs or p-values of a permutation test."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from scipy.ndimage import median_filter
 from scipy.stats import false_discovery_control
 
 from tiedtools.evaluation.uncertainty import estimate, neighbors
-from tiedtools.vectors.edit import aligned_cosines, common
+from tiedtools.vectors.edit import aligned_cosines, common, refuse_dimensions
 from tiedtools.vectors.runs import Runs
 
 SIMILAR = 101  # words of similar counts whose median change is expected
@@ -20,7 +21,10 @@ def run_cosines(
     """Return the cosines of words in pairs (run of `one`, run of `two`), float64 [pairs, words].
 
     pairs  default: the runs of equal numbers        align  whether to align the vectors of each pair first
+
+    Raises TiedtoolsError for different dimensions.
     """
+    refuse_dimensions(one.matrix.shape[-1], two.matrix.shape[-1])
     found = []
     for k, m in zip(range(len(one)), range(len(two))) if pairs is None else pairs:
         present = (one.present[k][rows] > 0) & (two.present[m][other_rows] > 0)
@@ -33,10 +37,11 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
 
     align  whether to align run k of one file with run k of the other; slices share a space without it
 
-    A change is 1 - the cosine of a word's two vectors. Each dict has word, count, count_other; change, low, high (see
-    `estimate`); and expected, the change to expect from a word whose use did not change: with `align` and several runs,
-    the mean change between two runs of one file, over both files, if a resample adds the same noise to a vector as a
-    new sample does; otherwise the median change of the SIMILAR words nearest in count.
+    A change is 1 - the cosine of a word's two vectors. Each dict has word; count, count_other, nan if unknown; change,
+    low, high (see `estimate`); and expected, the change to expect from a word whose use did not change: with `align`
+    and several runs, the mean change between two runs of one file, over both files, if a resample adds the same noise
+    to a vector as a new sample does; otherwise the median change of the SIMILAR words nearest in count, or in the file
+    if counts are unknown.
     """
     words, rows, other_rows = common(one.words, two.words)
     between = run_cosines(one, two, rows, other_rows, align=align)
@@ -55,7 +60,8 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         order = order[~np.isnan(change[order])]
         expected[order] = median_filter(change[order], SIMILAR)
     names = "word", "count", "count_other", "change", "low", "high", "expected"
-    columns = counts.tolist(), other_counts.tolist(), change.tolist(), similar, expected.tolist()
+    known = (array.tolist() if array.any() else [math.nan] * len(words) for array in (counts, other_counts))
+    columns = *known, change.tolist(), similar, expected.tolist()
     lines = [
         dict(zip(names, (word, count, other, value, 1 - near.high, 1 - near.low, usual)))
         for word, count, other, value, near, usual in zip(words, *columns)

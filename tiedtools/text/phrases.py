@@ -68,6 +68,8 @@ class Phrases(Checked):
     passes: list[list[Phrase]] = dataclasses.field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.scoring, str):
+            raise Mistyped(f"`scoring` is one of {', '.join(THRESHOLDS)}; give a text to `fit`: Phrases().fit(text)")
         for name, kind in typing.get_type_hints(type(self)).items():
             value = getattr(self, name)
             value = tuple(value) if isinstance(value, list | set | frozenset) and name != "passes" else value
@@ -163,7 +165,7 @@ class Phrases(Checked):
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
         path, passes, delimiter = os.fspath(path), list[list[Phrase]](), ""
         for number, line in numbered_lines(path):
-            fields = line.split("\t")
+            fields = line.removesuffix("\r").split("\t")
             if number == 1 and fields == [*COLUMNS]:
                 continue
             try:

@@ -175,8 +175,8 @@ def translate_errors(url: str) -> Iterator[None]:
     except (TiedtoolsError, MemoryError):
         raise
     except ImportError as error:
-        install = f"; pip install {error.name.partition('.')[0]}" if error.name else ""
-        raise TiedtoolsError(f"{url}: {brief(error)}{install}") from None
+        needed = error.name.partition(".")[0] if error.name else '"tiedtools[remote]"'
+        raise TiedtoolsError(f"{url}: {brief(error)}; pip install {needed}") from None
     except Exception as error:
         if number := NUMBERS.get(type(error)):
             error = OSError(number, os.strerror(number))

@@ -75,6 +75,12 @@ def rotation(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return left @ right
 
 
+def refuse_dimensions(one: int, two: int) -> None:
+    """Raise TiedtoolsError for two different dimensions."""
+    if one != two:
+        raise TiedtoolsError(f"vectors of {one} and of {two} dimensions cannot be compared; train both with one size")
+
+
 def aligned_cosines(one: np.ndarray, two: np.ndarray, present: np.ndarray, align: bool = True) -> np.ndarray:
     """Return the cosine of each word's two vectors, after aligning `two` to `one`, float64 [n]; NaN for absent words.
 
@@ -109,8 +115,7 @@ def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = Tr
     Each dict has ranks, in the order of `one`; words; cosine: the mean cosine of a word's two vectors; and low, high:
     its 5 and 95 percentiles over words. Raises TiedtoolsError for different dimensions.
     """
-    if one.dim != two.dim:
-        raise TiedtoolsError(f"vectors of {one.dim} and of {two.dim} dimensions cannot be aligned")
+    refuse_dimensions(one.dim, two.dim)
     _, rows, other_rows = common(one.words, two.words)
     sides = [one.matrix[rows].astype(np.float64), two.matrix[other_rows].astype(np.float64)]
     scaled = [unit(side).astype(np.float64) for side in sides] if normalize else sides

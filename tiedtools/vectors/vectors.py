@@ -358,7 +358,11 @@ def trained_format(path: str | None, binary: bool = False, two_files: bool = Tru
     extension = os.path.splitext(path or "")[1]
     format = format_by_name(path or "") or ("binary" if binary else "text")
     if extension == ".npz" or format == FOLDER or FORMATS[format].two_files and not two_files:
-        models = "choose another name, .npz is for models"
-        other = models if extension == ".npz" else "use `tiedtools convert` for that format"
+        if extension == ".npz":
+            other = "choose another name, .npz is for models"
+        elif format == FOLDER:
+            other = f"name a file in the folder, such as {os.path.join(path or '', 'vectors.txt')}"
+        else:
+            other = "use `tiedtools convert` for that format"
         raise Contradiction(f"`output` {path}: would be read as {extension or format}; {other}")
     return format

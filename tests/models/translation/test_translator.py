@@ -37,18 +37,16 @@ def reference(m, lengths=LENGTHS):
     return found, attended
 
 
-@pytest.mark.parametrize(
-    "threads, dtype, tolerance", [(1, "float64", 1e-12), (3, "float64", 1e-12), (2, "float32", 2e-5)]
-)
+@pytest.mark.parametrize("threads, dtype, limit", [(1, "float64", 1e-12), (3, "float64", 1e-12), (2, "float32", 2e-5)])
 @every_size
 @every_tying
-def test_scores(tie, sizes, threads, dtype, tolerance):
+def test_scores(tie, sizes, threads, dtype, limit):
     m = model(tie, threads=threads, dtype=dtype, **sizes)
     given = batch(m)
     expected, _ = reference(m)
-    np.testing.assert_allclose(m.score(given.ids, given.targets), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(m.score(given.ids, given.targets), expected, rtol=limit, atol=limit)
     nats, n, _ = m.train_step(given.ids, given.targets, (), 0)
-    assert nats == pytest.approx(-expected.sum(), rel=tolerance) and n == sum(target for _, target in LENGTHS)
+    assert nats == pytest.approx(-expected.sum(), rel=limit) and n == sum(target for _, target in LENGTHS)
 
 
 @every_tying

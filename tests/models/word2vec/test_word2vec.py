@@ -59,12 +59,10 @@ def test_initial_loss_is_that_of_random_guessing(shift, target, negative):
     assert model.uniform_loss == pytest.approx(target + 5 * negative)
 
 
-@pytest.mark.parametrize(
-    "tying, expected", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)]
-)
-def test_parameter_counts_of_the_paper(tying, expected):
+@pytest.mark.parametrize("tying, size", [("untied", 30.0e6), ("tied", 15.0e6), ("signs", 15.0e6), ("linear", 15.09e6)])
+def test_parameter_counts_of_the_paper(tying, size):
     vocab = Vocab(["w"] * 50_000, np.ones(50_000, np.int64))
-    assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == expected
+    assert Word2Vec(vocab, Config(size=300, **TYINGS[tying])).n_params == size
 
 
 def test_initial_parameters():

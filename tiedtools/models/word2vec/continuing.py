@@ -80,7 +80,8 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     """Raise Contradiction if a training with this configuration cannot continue from the source."""
     require_same(source, config, ["size", "subwords", "min_n", "max_n", "buckets"])
     if config.subwords and not source.rows:
-        raise Contradiction(f"`init_from={source.path}` has no n-grams to continue from; omit `subwords`")
+        remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
+        raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
     require_same(source, config, ["tying"], f", or continue from its input vectors, {source.path}:in")
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
