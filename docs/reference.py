@@ -27,7 +27,7 @@ Options accept one dash or two, and `--name=value` is equivalent to `--name valu
 
 ## Synonyms
 
-Training commands use the same option names. The names used by word2vec.c, rnnlm, and tiedtools 0.1 are also accepted.
+Training commands use the same option names. The names used by word2vec.c and rnnlm are also accepted.
 
 | command | option | also |
 |---|---|---|

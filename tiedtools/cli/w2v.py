@@ -60,6 +60,7 @@ CHANGED = dict(
     lr=dict(also="alpha"),
     min_alpha=dict(also="min-lr"),
     shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
+    output=dict(default="-", show_default="-; on a terminal, a new file"),
     write=dict(choices=SIDES, help="Vectors to write: input, output, their sum, or their concatenation.  [default: in;"
                " sum for skip-gram with `tying=linear`]"),
 )  # fmt: skip
