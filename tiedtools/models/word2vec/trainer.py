@@ -150,7 +150,7 @@ class Word2VecTrainer(Trainer):
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
         ngrams = f", {len(model.ngrams):,} rows of words and n-grams" if getattr(model, "ngrams", None) else ""
         pmi = ", fit to PMI" if c.fit_pmi else ""
-        runs = f", {self.resampling.runs:,} runs" if self.resampling.runs else ""
+        runs = f", {counted(self.resampling.runs, 'run')}" if self.resampling.runs else ""
         return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ngrams}{ranks}{runs}"
 
     def begin(self, model: Any, text: EncodedText, resume: bool) -> Session:
