@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.text.sources import counted
 from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
@@ -101,7 +102,8 @@ def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.nd
     index = {word: row for row, word in enumerate(two)}
     rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
     if len(rows) < 2:
-        raise TiedtoolsError(f"{len(rows)} words in common, too few to align; are language and case the same?")
+        shared = counted(len(rows), "word")
+        raise TiedtoolsError(f"{shared} in common, too few to align; are language and case the same?")
     first, second = np.array(rows).T
     return [one[row] for row in first], first, second
 
