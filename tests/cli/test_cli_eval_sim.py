@@ -160,8 +160,8 @@ def test_the_reason_for_an_undefined_rho_is_on_stderr(run, tmp_path, scores, pai
     triples = [(*pair.split(), score) for pair, score in zip(pairs.split(", "), scores.split())]
     one, two = (write_set(tmp_path / name, triples) for name in ("one", "two"))
     result = run("eval-sim", vectors, "--set", one, "--set", two)
-    assert numbers(result)["mean"]["rho"] == ("nan" if reason else "1.0000")
-    expected = f"{vectors}: rho is undefined (nan): {reason} on {one}, {two}\n" if reason else ""
+    assert numbers(result)["mean"]["rho"] == ("-" if reason else "1.0000")
+    expected = f"{vectors}: rho is undefined: {reason} on {one}, {two}\n" if reason else ""
     assert (result.exit_code, result.stderr) == (0, expected)
 
 
@@ -171,7 +171,7 @@ def test_the_reason_for_an_undefined_difference_is_on_stderr(run, tmp_path):
     two = write_vectors(tmp_path / "two.txt", "abd", [[1, 0], [0, 1], [0.6, 0.8]])
     pairs = write_set(tmp_path / "pairs", [("a", "b", 1), ("a", "c", 2), ("a", "d", 3)])
     result = run("eval-sim", one, two, "--set", pairs)
-    reason = f"rho is undefined (nan): fewer than two covered pairs on {pairs}"
+    reason = f"rho is undefined: fewer than two covered pairs on {pairs}"
     assert result.stderr == f"{two} and {one}: {reason}\n"
 
 

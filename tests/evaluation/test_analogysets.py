@@ -102,7 +102,7 @@ def test_answers_of_the_command(run, toy, tmp_path):
         run.fails(2, f"--method {method}", "eval-analogy", toy[1], "--set", path, "--method", method)
     result = run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2)
     assert result.exit_code == 0
-    assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "nan" and "restrict=2" in result.stdout
+    assert rows(result.stdout.split("\n", 1)[1])[-1]["accuracy"] == "-" and "restrict=2" in result.stdout
     answer = json.loads(run("eval-analogy", toy[2], "--set", toy[0], "--restrict", 2, "--json").stdout)
     assert answer["results"][0]["sections"][-1]["low"] is None
     expected = run("eval-analogy", toy[1], "--set", toy[0]).stdout

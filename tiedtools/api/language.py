@@ -101,7 +101,7 @@ class LanguageModel(Estimator):
                        if a callback returns False
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
-        outputs        files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
+        outputs        files to write while training, fields of base.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on. To continue from a model
                        of "lm", whose settings are then the defaults, fields of base.settings.LmContinuation:
                        init_from, grow, freeze

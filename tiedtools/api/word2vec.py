@@ -89,7 +89,7 @@ class Word2Vec(Estimator):
         read_vocab     path of a vocabulary file to use instead of counting words
         no_memory_check  train even if memory looks insufficient
         classes        number of classes to cluster the words into, written to `output` instead of the vectors
-        others         files to write while training, fields of runs.settings.Files: checkpoint, checkpoint_minutes,
+        others         files to write while training, fields of base.settings.Files: checkpoint, checkpoint_minutes,
                        resume, log_json, output, save_model, save_vocab, manifest, and so on; and, to train several
                        models on resamples of the documents, fields of models.word2vec.config.Resampling: runs,
                        resample, document; `runs` then has their vectors. To continue from earlier vectors, fields of

@@ -210,7 +210,7 @@ class Reading(Checked):
     )
     tokenize: str | None = setting(None, metavar="OPTIONS")(
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
-        " lower,language=tr; `words`: TEXT is words separated by whitespace.  [default: words]"
+        " lower,language=tr; words: TEXT is words separated by whitespace.  [default: words]"
     )
     phrases: object | None = setting(None, metavar="LIST")(
         "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]"

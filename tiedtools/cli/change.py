@@ -26,7 +26,8 @@ SHIFT = {
         integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
         integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
                 " between them at random."),
-        *options_of(Resampling, "document"),
+        *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
+                    " paragraphs, and --field reads records.  [default: record with --field, otherwise line]")),
     ],
     "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
@@ -117,7 +118,8 @@ def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any
     from tiedtools.models.word2vec.permutation import PermutationTrainer
 
     settings, unchecked = settings_of(ctx), ctx.params["no_memory_check"]
-    reading = dict(permutations=permutations, document=settings.pop("document", "line"))
+    document = settings.pop("document", "record" if "field" in settings else "line")
+    reading = dict(permutations=permutations, document=document)
     config, of_text = configure(**settings)
     trainer = PermutationTrainer(config, [a, b], *files(files_of(ctx)), unchecked, **reading, **of_text)
     return permutation_changes(train(ctx, trainer, Report(2)))

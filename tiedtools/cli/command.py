@@ -104,9 +104,9 @@ def paths(options: dict[str, Any], names: str) -> list[str]:
 def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, file: bool = True) -> str:
     """Format columns: the first `left` to the left, and the last, if it is a `file` name, which may have spaces.
 
-    Floats have 4 decimals; None is `-`.
+    Floats have 4 decimals; None and NaN are `-`.
     """
-    as_cell = lambda value: "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+    as_cell = lambda x: "-" if x is None or x != x else f"{x:.4f}" if isinstance(x, float) else str(x)
     cells = [columns] + [[as_cell(line.get(column)) for column in columns] for line in lines]
     widths = [max(map(len, column)) for column in zip(*cells)]
     forms = ["<"] * left + [">"] * (len(columns) - left - file) + ["<"] * file

@@ -49,7 +49,7 @@ def eval_analogy(
     counts in offsets.
 
     The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
-    questions, covered questions, correct answers, accuracy on covered questions (`nan` if there are none), and its 95%
+    questions, covered questions, correct answers, accuracy on covered questions (`-` if there are none), and its 95%
     Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic.
 
     With several files, a second table compares each file with the first, on the questions covered by both: the
@@ -113,7 +113,7 @@ def eval_sim(
     output vectors. The table has a line for each set: number of pairs, covered pairs (both words have a vector),
     out-of-vocabulary words (also if composed), rho (ties share their average rank), and the bounds of its 95%
     bootstrap confidence interval. If there are several sets, the line `mean` is the unweighted mean over them. An
-    undefined rho is `nan`; the reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and
+    undefined rho is `-`; the reason is on stderr. A resample with undefined rho counts as -1 for the lower bound and
     as 1 for the upper.
 
     With several files, a second table compares each file with the first on the pairs covered by both: the difference

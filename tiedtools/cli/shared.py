@@ -12,7 +12,7 @@ from tiedtools.vectors.formats import FORMATS
 (errors_option,) = options_of(Reading, "errors")
 field_option, tokenize_option, phrases_option = options_of(
     Reading, "field", "tokenize", "phrases",
-    tokenize=dict(help="Split TEXT into words as `--tokenize` does in training; `words`: TEXT is words already. "
+    tokenize=dict(help="Split TEXT into words as `--tokenize` does in training; words: TEXT is words already. "
                   " [default: as the training text of MODEL]"),
     phrases=dict(help="Join the phrases in LIST, as `--phrases` does in training; none: join no phrases.  [default: as"
                  " in the training text of MODEL]"),

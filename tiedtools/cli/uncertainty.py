@@ -32,8 +32,7 @@ def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
     """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
     if not rows:
         return ""
-    known = ({name: None if value != value else value for name, value in row.items()} for row in rows)
-    return table([*rows[0]], known, left, file=False)
+    return table([*rows[0]], rows, left, file=False)
 
 
 def run_answers(

@@ -305,7 +305,7 @@ def explain(files: Sequence[Any], sets: Iterable[Any], *judged: Iterable[Any]) -
     if reasons:
         where = " and ".join(str(file) for file in files if is_path(file))
         why = "; ".join(f"{reason} on {', '.join(names)}" for reason, names in reasons.items())
-        log.warning(f"{where or 'vectors'}: rho is undefined (nan): {why}")
+        log.warning(f"{where or 'vectors'}: rho is undefined: {why}")
 
 
 def mean(lines: Iterable[dict[str, Any]], name: str) -> float:

@@ -74,7 +74,7 @@ def merity(**data: Any) -> dict[str, Any]:
     return {**sizes, **rates, **optimizer, **training, **data}
 
 
-# Ours, for a working day (8 hours) on two cores; docs/results.md has the trials.
+# Ours, for a working day (8 hours) on two cores of an Intel Xeon with matrix units; docs/results.md has the trials.
 DAY = dict(
     merity(drop_emb=0.35, drop_layer=0.2, batch=20, epochs=250),
     tying="tied", layer_widths="768,768,400", drop_weights=0.4
@@ -156,7 +156,7 @@ PAPERS = {
         ),
     },
     "ours": {
-        "day": (": AWD-LSTM for a working day (8 hours) on two cores, tied; 14.2M parameters on Penn Treebank", DAY)
+        "day": (": AWD-LSTM for 8 hours on two cores with matrix units, tied; 14.2M parameters on Penn Treebank", DAY)
     },
     "Zilly et al. 2017": {"rhn-ptb": (", table 1, Variational RHN + WT, depth 10, as in their code", RHN_PTB)},
     "Gulordava et al. 2018": {
