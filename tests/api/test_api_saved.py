@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import gzip
 import json
 import pickle
 
@@ -225,8 +226,10 @@ def test_slices_of_untied_vectors_have_the_frozen_output_of_the_compass(texts, t
 
 
 def test_an_interrupted_training_is_continued(texts, tmp_path, run):
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    train_slices(SETTINGS, texts, str(whole))
+    whole, part, settings = tmp_path / "whole", tmp_path / "part", dict(SETTINGS, shared_negatives=(8, 16, 32))
+    (tmp_path / "1830s.txt.gz").write_bytes(gzip.compress(open(texts[2], "rb").read()))
+    texts = [*texts[:2], str(tmp_path / "1830s.txt.gz")]
+    train_slices(settings, texts, str(whole))
 
     def stop(trainer):
         if part.joinpath("1810s.runs").exists():
@@ -234,18 +237,19 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run):
         trainer.train()
 
     with pytest.raises(KeyboardInterrupt):
-        train_slices(SETTINGS, texts, str(part), stop)
+        train_slices(settings, texts, str(part), stop)
     refused(lambda: read_slices(str(part)), "part: slice 1820s is not trained")
     trained = []
-    train_slices(SETTINGS, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
+    train_slices(settings, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
+    refused(lambda: train_slices(settings | dict(min_count=9), texts, str(part)), "`min_count=")
     assert len(trained) == 2
     for name in "1810s.runs", "1820s.runs", "1830s.runs":
         assert (part / name).read_bytes() == (whole / name).read_bytes()
 
 
-@pytest.mark.parametrize("options", ["--valid x", "--save-model m.npz", "--checkpoint c", "-output -"])
+@pytest.mark.parametrize("options", ["--valid x", "--save-model m.npz", "--checkpoint c", "-output -", ""])
 def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options):
-    output = [] if "-output" in options else ["-output", tmp_path / "s"]
+    output = [] if options in ("", "-output -") else ["-output", tmp_path / "s"]
     result = run("w2v", "--slices", *texts, *options.split(), *output)
     assert result.exit_code == 2 and not (tmp_path / "s").exists()
     assert run("w2v", "--slices", texts[0], texts[0], "-output", tmp_path / "s").exit_code == 1

@@ -45,16 +45,6 @@ def test_bench_lm(bench, quick, monkeypatch):
         assert theirs["nats"] == pytest.approx(ours["nats"], rel=0.1)
 
 
-def test_models_of_the_papers():
-    assert lm.shape("rhn") == lm.CELLS["rhn"] and lm.CELLS["rhn"]["depth"] == 10
-    task = lm.Task("", 10_000, **{"layers": 2, **lm.shape("rhn")})
-    weights = 2 * 830 * 830 * 11
-    expected = {"RHN forward": 2 * weights, "RHN backward": 4 * weights, "L": 0, "softmax": 6 * 10_000 * 830}
-    assert task.flops() == expected
-    gru = lm.Task("", 10_000, **{"layers": 2, **lm.shape("gru")})
-    assert gru.flops()["GRU forward"] == 2 * 2 * 3 * 650 * 1300
-
-
 @both
 def test_torch_trains_the_same_model(task, name):
     torch = pytest.importorskip("torch")

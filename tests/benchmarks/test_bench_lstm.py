@@ -151,23 +151,6 @@ def test_flops_by_hand(task):
     assert chars.flops()["subwords"] == pytest.approx(6 * 51 * 15 * 25 * sum(w * w for w in range(1, 7)) / 12)
 
 
-def test_shape():
-    assert lm.shape("600/300-linear") == dict(hidden=600, size=300, tying="linear")
-    assert lm.shape("20/10") == dict(hidden=20, size=10, tying="untied")
-    for wrong in "200", "0/5", "5/6-tie", "5/6-tied ", "-/-", "6/5-tied":
-        refused(lambda: lm.shape(wrong))
-
-
-@pytest.mark.parametrize("args, status, message", [
-    (["-variants", "200"], 2, "HIDDEN/EMB"), (["-variants", "6/5-tied"], 2, "--tie-linear"),
-    (["-against", "gensim"], 2, "choose torch"), (["-threads", "0"], 2, "'0'"), (["text"], 2, "text"),
-])  # fmt: skip
-def test_errors(bench, args, status, message):
-    result = bench("lstm", *args)
-    assert result.exit_code == status and message in result.stderr.splitlines()[-1]
-    assert result.stdout == ""
-
-
 def test_programs_and_workers_answer_and_report_errors():
     """`python examples/benchmarks` needs no installation and runs in any folder, like its workers."""
     command = [sys.executable, processes.FOLDER, "predict", "--words", "1e9", "exchange_words=1e6"]

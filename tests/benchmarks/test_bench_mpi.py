@@ -57,16 +57,6 @@ def test_a_failing_run_is_an_error(bench, two_cores, text):
     assert not os.path.exists(f"{text}.log")
 
 
-@pytest.mark.parametrize("missing", ["mpiexec", "mpi4py"])
-def test_without_mpi(bench, missing, monkeypatch):
-    monkeypatch.setattr(mpi.shutil, "which", lambda name, path: None if name == missing else name)
-    monkeypatch.setattr(mpi.importlib.util, "find_spec", lambda name: None if name == missing else name)
-    result = bench("mpi", *SMALL)
-    assert result.exit_code == 1 and result.stderr == (
-        f'Error: {missing} is not installed; run pip install "tiedtools[mpi]" mpich\n'
-    )
-
-
 IDEAL = dict(gbits=math.inf, latency=0, handled=math.inf)
 RUNS = 1e7, 1e9, 1e11
 
@@ -99,10 +89,3 @@ def test_an_epoch_by_hand_and_long_epochs():
     setup = Setup(vocabulary=5000, epochs=1, exchange_words=1e5)
     seconds = [setup.training(8, 1e5 * periods) for periods in (17, 33, 641)]
     assert (seconds[2] - seconds[1]) / 608 == pytest.approx((seconds[1] - seconds[0]) / 16, rel=0.01)
-
-
-def test_program(bench):
-    result = bench("predict", "--words", "1e9", "exchange_words=1e6")
-    title, _, head, _, *rows = result.stdout.splitlines()
-    assert title.startswith("1 billion words in 5 epochs") and head.count("|") == 7
-    assert [row.split(" | ")[0:2] for row in rows] == [[f"| {g}", str(n)] for g in NETWORKS for n in MACHINES]

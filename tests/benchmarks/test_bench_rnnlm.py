@@ -5,8 +5,6 @@ import math
 
 import pytest
 from benchmarks import rnnlmlimits
-from benchmarks.rnnlm import shape
-from common import refused
 
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.models.rnnlm.model import word_classes
@@ -84,13 +82,6 @@ def test_faster_rnnlm(bench, quick, text, rival, tmp_path, name, noise):
     ]
 
 
-@pytest.mark.parametrize("told, status, why", [("Words/sec: 9", 1, "Words/sec: 9"), ("ERROR: no\\n", 0, "ERROR: no")])
-def test_a_failing_program_is_an_error(bench, quick, text, rival, told, status, why):
-    result = bench("rnnlm", text, "-runs", 1, "-variants", 4, "--against", f"rnnlm={rival(told, status)}")
-    assert result.exit_code == 1 and result.stdout == ""
-    assert result.stderr.splitlines()[-1] == f"Error: rnnlm 4: {why}"
-
-
 def test_needs_by_hand(text):
     # 10 + 4 inputs to 6 classes and 5 words; the previous state; 12 BPTT steps per 10 words, the last with one product.
     words = 3 * 14 * 11
@@ -108,12 +99,3 @@ def test_needs_by_hand(text):
     words = made.rows[6][1]
     assert words[: len(expected)].tolist() == expected and words.size % 16 == 0
     assert words.size - len(expected) < 16 and made.expected == pytest.approx(len(expected) / read.train.size)
-
-
-def test_variants():
-    plain = dict(sentences=False, learn_start=False, shuffle=False)
-    assert shape("100") == dict(hidden=100, doc_dim=0, defer=False) | plain
-    assert shape("80+20-defer") == dict(hidden=80, doc_dim=20, defer=True) | plain
-    assert shape("80-sentences-defer") == dict(hidden=80, doc_dim=0, defer=True) | dict.fromkeys(plain, True)
-    for wrong in "", "0", "5+", "5+0", "5-defer-sentences", "5 ", "-5":
-        refused(lambda: shape(wrong))

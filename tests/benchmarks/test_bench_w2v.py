@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks import history, processes, w2vlimits, zipf
+from benchmarks import processes, w2vlimits, zipf
 from common import ROOT
 from w2vcase import TYINGS
 
@@ -128,15 +128,6 @@ def test_generated_text_is_zipfian_and_reproducible():
     assert 19 < np.mean(lengths) < 21 and max(lengths) <= 30 and text.endswith(b"\n")
 
 
-def test_missing_programs_are_errors(bench, monkeypatch, text):
-    monkeypatch.setattr(processes.importlib.util, "find_spec", lambda name: None)
-    missing = {"gensim": "pip install", "glove": "choose", "word2vec.c=/none": "no program", "word2vec.c": "PATH"}
-    for rival, message in missing.items():
-        result = bench("w2v", text, "--against", rival)
-        assert result.exit_code in (1, 2) and message in result.stderr.splitlines()[-1], rival
-        assert result.stdout == ""
-
-
 def test_stopping_a_process_stops_its_children():
     reader, writer = os.pipe()
     with pytest.raises(KeyboardInterrupt):
@@ -146,15 +137,3 @@ def test_stopping_a_process_stops_its_children():
             raise KeyboardInterrupt
     assert select.select([reader], [], [], 30)[0] and os.read(reader, 1) == b""  # the other end is closed
     os.close(reader)
-
-
-def test_versions_are_recorded_and_compared(bench, tmp_path, monkeypatch):
-    assert "tiedtools cbow, 2 threads" in history.read()["0.1.0"]["rates"]
-    monkeypatch.setattr(history, "FILE", tmp_path / "history.json")
-    history.FILE.write_text("[]")
-    for version, rate in ("1", 4), ("2", 99), ("2", 8):
-        row = dict(name="tiedtools 6/6", threads=1, tokens_per_s=rate)
-        (tmp_path / "result").write_text(json.dumps({"processor": "EPYC", "precision": "float32", "rows": [row]}))
-        assert bench("history", "--add", version, tmp_path / "result").exit_code == 0
-    assert bench("history", "1", "2").stdout.splitlines()[1].split()[-5:] == ["1", "thread", "4", "8", "2.00"]
-    assert bench("history", "1", "3").exit_code == 1

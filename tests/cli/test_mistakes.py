@@ -27,6 +27,12 @@ MISTAKES = r"""
 1 compare one.txt two.txt --set nowhere | nowhere: no such file
 2 compare one.txt two.txt --words 1 | 1
 2 compare one.txt | B
+2 align one.txt other.txt --output - | cannot be standard output
+2 shift one.txt other.txt --tie-signs | --tie-signs needs --permutations
+2 shift . --permutations 2 | not a folder
+2 docvec one.txt text --json -output v.npy | another name than .npy
+2 warmup "" | '' is not one of
+2 warmup "w2v '" | No closing quotation
 2 pca - - | standard input can be read only once
 2 pca one.txt --json --components | --json includes the curves
 2 pca one.txt --plot x.pdf | x.pdf: plots are written as PNG or SVG
@@ -130,6 +136,7 @@ MISTAKES = r"""
 1 rnnlm -rnnlm m -test "" | '': No such file or directory
 2 convert missing v.npz | v.npz: would be read as a model file
 2 convert missing v.npy.gz | format npy is not compressed
+2 convert missing v.ftz.gz --quantize | format fasttext is not compressed
 2 convert missing v.tsv --to text | v.tsv: would be read as tsv, but is text
 2 convert missing - --to npy | writes two files
 1 data get nothing | nothing

@@ -84,6 +84,9 @@ def test_pairs_are_answered_by_the_mean_offset_of_the_others(tmp_path):
     assert answered.known.tolist() == [True] * 15 + [False]  # a pair alone has no other offset
     lines = by_section(summarize(analogy_set, answered))
     assert list(lines)[3:] == ["inflectional", "derivational", "encyclopedic", "lexicographic", "total"]
+    grammar = {f"gram{name}" if name < "J" else name: asked for name, asked in pairs.items()}
+    same = answer(vectors, read_set(write_set(tmp_path / "set", grammar)))
+    assert same.right.tolist() == answered.right.tolist()  # the totals of such sections are not asked as sections
     assert lines["inflectional"]["correct"] == sum(expected[:8]) and lines["derivational"]["questions"] == 0
     vectors = grid(0.1)
     plain = {"s": [(f"x{k}", f"y{k}") for k in range(6)]}

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+import rnnlmcase
 from common import refused, save
 from fakelm import WORDS, FakeLM
 
@@ -170,6 +171,18 @@ def test_means_match_the_definition(monkeypatch, repeated, words, piece):
     for word, (mean, share) in found.items():
         assert mean == pytest.approx(np.mean(distributions, axis=0)[words.index(word)], rel=1e-10)
         assert share == pytest.approx(ids.count(words.index(word)) / len(ids))
+
+
+def test_means_of_a_model_with_a_document_vector(tmp_path):
+    """The vector is updated with the words of the text, not with those that are averaged."""
+    model, ids = rnnlmcase.model(**rnnlmcase.DOC, doc_lr=0.5), rnnlmcase.text(200, oov=0)
+    (tmp_path / "text").write_text("".join(f"w{k} " if k else "\n" for k in ids))
+    state, distributions = model.start(1), []
+    for before in rnnlmcase.inputs(ids)[0]:
+        logprobs, state = model.predict(before[None], state)
+        distributions.append(np.exp(logprobs[0]))
+    found = mean_probabilities(model, Lexicon(model.vocab), tmp_path / "text", ["</s>", "w1", "w2"])
+    np.testing.assert_allclose([mean for mean, _ in found.values()], np.mean(distributions, 0)[:3], rtol=1e-9)
 
 
 def test_command(run, repeated, tmp_path):

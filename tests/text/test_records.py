@@ -91,6 +91,19 @@ def test_a_record_is_lines_a_line_or_a_document(unit, ids):
     text = encode([source])
     words = [text.vocab.words[k] for k in text.ids]
     assert words == [" abcd"[k].replace(" ", "</s>") for k in ids]
+    source = prepared(io.BytesIO(as_json(["10\u00a0000 euros"]).encode()), field="text", unit=unit)
+    assert encode([source]).vocab.words[1:] == ["10\u00a0000", "euros"]  # only ASCII white space separates words
+
+
+@pytest.mark.parametrize("field", [None, "text"])
+def test_lines_that_lose_all_words_do_not_end_a_document(monkeypatch, field):
+    pytest.importorskip("regex")
+    monkeypatch.setattr("tiedtools.text.raw.BATCH", 5)
+    text, rules = "a b\n***\nc\n\nd\n", "punctuation=drop"
+    data = as_json([text]) if field else text
+    for unit, ends in ("text", 5), ("paragraph", 4), ("document", 4):
+        source = prepared(io.BytesIO(data.encode()), rules, field, unit=unit, processes=2)
+        assert (encode([source]).ids == 0).sum() == ends, unit
 
 
 FIRST = "a b\nc\n\n\nb rare a\nrare\n\nc c\n"

@@ -87,6 +87,10 @@ def test_solve_returns_the_best_answer_of_each_question(monkeypatch, method, blo
     assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]
     assert (-1 in found) == (restrict == 1)
     assert solve(candidates, rows[:0], method).tolist() == []
+    vectors.matrix[vectors.index["x1"]] = np.nan  # never an answer
+    expected = analogies(Candidates(vectors, restrict), asked, 1, method)
+    found = solve(Candidates(vectors, restrict), rows, method).tolist()
+    assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]
 
 
 def test_questions_are_answered_line_by_line(run, square):

@@ -151,6 +151,10 @@ def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):
     monkeypatch.setattr(norms, "BLOCK", 6)
     lazy = Vectors.read(path)
     whole = Vectors(list(lazy.words), np.asarray(lazy.matrix))
+    mask = np.arange(len(WORDS)) % 2 == 1
+    np.testing.assert_array_equal(lazy.matrix[mask], whole.matrix[mask])
+    with pytest.raises(IndexError, match="rows"):
+        lazy.matrix[0, 1]
     for word in WORDS:
         for (one, a), (two, b) in zip(lazy.most_similar(word, topn=4), whole.most_similar(word, topn=4), strict=True):
             assert one == two and a == pytest.approx(b, abs=1e-6)
@@ -204,7 +208,10 @@ def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, 
     assert Check(str(path)).problems.keys() == {"encoding", "not finite"}
     kept = Vectors.read(path, skip_bad=True)
     assert kept.words == [word for word in WORDS if word not in ("where", "né")]
-    assert Vectors.read(path, errors="replace").words[1] == "wh\ufffdre"
+    replaced = Vectors.read(path, errors="replace")
+    Vectors.read(path, errors="ignore")  # changes nothing in others
+    assert replaced.words[1] == "wh\ufffdre" and [*replaced.index.values()] == [*range(len(WORDS))]
+    refused(lambda: Vectors.read(path, errors="repalce"), "repalce")
 
 
 NEW_WORDS = ["wherever", "Füßen", "Straßenbahn"]
@@ -236,6 +243,8 @@ def test_fasttext_reads_what_is_written(saved, tmp_path):
         np.testing.assert_allclose(theirs.get_word_vector(word), ours.compose([word])[word], atol=1e-6)
     np.testing.assert_array_equal(theirs.get_output_matrix(), random(len(WORDS), seed=1))
     Vectors(WORDS, random(len(WORDS))).write(tmp_path / "whole.bin", "fasttext")
+    Vectors(["a", "b", "a"], random(3)).write(tmp_path / "repeated.bin", "fasttext")
+    assert [*Vectors.read(tmp_path / "repeated.bin").words] == ["a", "b"]
     theirs = fasttext.load_model(str(tmp_path / "whole.bin"))
     np.testing.assert_allclose([theirs.get_word_vector(word) for word in WORDS], random(len(WORDS)), atol=1e-6)
 

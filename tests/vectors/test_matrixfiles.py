@@ -55,6 +55,11 @@ def test_files_of_tensorboards_projector(tmp_path):
     (tmp_path / "vectors.tsv").write_text("1\t2\n3\t4e0\n")
     (tmp_path / "metadata.tsv").write_text("word\tcount\na\t5\nb c\t3\n")
     assert_same(Vectors.read(tmp_path / "vectors.tsv"), Vectors(["a", "b c"], [[1, 2], [3, 4]]))
+    Vectors(["a", "b c"], [[1, 2], [3, 5]]).write(tmp_path / "vectors.tsv")  # keeps other columns
+    assert (tmp_path / "metadata.tsv").read_text() == "word\tcount\na\t5\nb c\t3\n"
+    make().write(tmp_path / "some.safetensors.npy")
+    (tmp_path / "some.words").write_text("words\nof\nanother\n")
+    assert_same(Vectors.read(tmp_path / "some.safetensors.npy"), make())
 
 
 def test_words_that_tensorboard_would_skip_are_written_by_code_point(tmp_path, messages):

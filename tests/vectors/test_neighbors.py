@@ -221,6 +221,8 @@ def test_counts_are_shown_and_read_from_vocabularies(run, counted, tmp_path):
     assert [line[2] for line in run("nn", tmp_path / "n.npy", "w", "--min-count", 2).stdout.splitlines()] == ["y", "z"]
     (tmp_path / "vocab").write_text("z 9\nx\n")
     run.fails(1, "vocab:2: is not `word count`", "nn", tmp_path / "n.npy", "w", *listed)
+    (tmp_path / "vocab").write_text("z\t9\n")
+    run.fails(1, "vocab:1: is not `word count`", "nn", tmp_path / "n.npy", "w", *listed)
 
 
 @pytest.mark.parametrize("counts", [None, [[1, 10**15]], [[10**30, 6]], [[1, 7], [1, -1]], [[1, 5]], [[1, 6, 2]], "6"])

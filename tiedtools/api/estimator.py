@@ -113,7 +113,7 @@ class Estimator(Renaming):
         if progress is True:
             progress = Bar()
             progress.perplexities = trainer.schedule is not None
-        if self.trained is not None and not trainer.files.resume:
+        if self.trained is not None and not (trainer.files.resume or trainer.origin):
             what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
             log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")
         listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)

@@ -51,6 +51,7 @@ def explore(
     plotly = library("plotly.offline", "a page of words needs Plotly", "explore")
     one_of("projection", projection, PROJECTIONS)
     first, top = checked("first", first, int | None, Range(3)), checked("top", top, int, Range(1, 1000))
+    min_count, seed = checked("min_count", min_count, int | None, Range(0)), checked("seed", seed, int, Range(0))
     with open_output(os.fspath(output)) as file:
         parts = parts_of(vectors, dict(format=format, errors=errors, skip_bad=skip_bad))
         data = contents(parts, first, top, min_count, projection, seed)
@@ -79,7 +80,7 @@ def contents(
     words, counts = chosen(parts, first or FIRST[runs > 1], min_count)
     N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if runs > 1 else 1
     if N < 3:
-        raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`")
+        raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`, or give more words")
     frames, places = [], []
     for part in parts.values():
         own_words, units, answers = shown(part, words, top, shared=len(parts) > 1)

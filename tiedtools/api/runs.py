@@ -7,6 +7,7 @@ from typing import Any
 
 from tiedtools.api.estimator import Path
 from tiedtools.base.errors import TiedtoolsError, UnknownWord
+from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation import shift, uncertainty
 from tiedtools.vectors import runs
 from tiedtools.vectors.neighbors import summands
@@ -56,7 +57,11 @@ class Runs(runs.Runs):
 
     def stability(self, words: list[str], top: int = 10) -> list[float]:
         """Return for each word the share of its `top` nearest neighbors common to two runs."""
-        shares: list[float] = uncertainty.stability(self, [self.sum_of(word)[0][0] for word in words], top).tolist()
+        if unknown := [word for word in words if word not in self.index]:
+            raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")
+        if checked("top", top, int, Range(1)) >= len(self.words):
+            raise TiedtoolsError(f"{len(self.words)} words are too few for {top} neighbors; lower `top`")
+        shares: list[float] = uncertainty.stability(self, [self.index[word] for word in words], top).tolist()
         return shares
 
     def shift(self, other: runs.Runs) -> list[dict[str, Any]]:

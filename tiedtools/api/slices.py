@@ -9,10 +9,11 @@ from tiedtools.api.runs import Runs
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
+from tiedtools.base.settings import Reading
 from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import open_output, split_compression
 from tiedtools.runs.trainer import Trainer
-from tiedtools.text.sources import blocks, is_path
+from tiedtools.text.sources import blocks, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
 
 COMPASS = "compass.npz"
@@ -59,7 +60,7 @@ def train_slices(
         raise TiedtoolsError(f"{folder}: is a file; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
     with open_output(os.path.join(folder, ORDER)) as file:
-        file.write("".join(f"{name}\n" for name in names).encode())
+        file.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
     if not os.path.exists(compass) or os.path.exists(checkpoint):
         log.info(f"compass: {len(texts)} texts together")
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
@@ -77,14 +78,22 @@ def train_slices(
 
 def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
     """Raise TiedtoolsError unless the compass of an earlier training is of these settings and texts."""
-    config, trained = Word2Vec(**settings).configured[0], modelfile.read(compass, {"header"})[0]["config"]
-    for name, value in dataclasses.asdict(config).items():
-        if name not in ("threads", "precision") and trained.get(name) != value:
+    (config, reading), header = Word2Vec(**settings).configured, modelfile.read(compass, {"header"})[0]
+    defaults = {field.name: field.default for field in dataclasses.fields(Reading)}
+    trained = header["config"] | defaults | {name: header["settings"].get(name, defaults[name]) for name in defaults}
+    for name, value in (dataclasses.asdict(config) | defaults | reading).items():
+        value = list(value) if isinstance(value, tuple) else value
+        if name not in ("threads", "precision", "phrases") and trained.get(name) != value:
             raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
     with open(compass + manifest.SUFFIX, "rb") as file:
         inputs = manifest.loads(file.read(), file.name)["inputs"]
     files = [str(file) for file in (settings.get("phrases"), *texts) if is_path(file)]
-    if [source["sha256"] for source in inputs] != [digests.of_file(file)["sha256"] for file in files]:
+    with digests.Recorder() as recorder:
+        for text in files:
+            with open_source(text) as source:
+                while source.read(1 << 20):
+                    pass
+    if [source["sha256"] for source in inputs] != [source["sha256"] for source in recorder.found]:
         raise TiedtoolsError(f"{compass}: was trained on other texts; choose another folder")
 
 
@@ -94,7 +103,7 @@ def read_slices(folder: str) -> dict[str, Runs]:
     Raises TiedtoolsError if it has no slices, lacks the vectors of one, or their dimensions differ.
     """
     try:
-        with open(os.path.join(folder, ORDER)) as file:
+        with open(os.path.join(folder, ORDER), encoding="utf-8", errors="surrogateescape") as file:
             names = file.read().split("\n")[:-1]
     except OSError:
         raise TiedtoolsError(f"{folder}: has no {ORDER}; give a folder written by `tiedtools w2v --slices`") from None

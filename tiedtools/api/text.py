@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tiedtools.api.estimator import Path
-from tiedtools.base.settings import THREADS, Tokenization, checked, documented, one_of, sort_out
+from tiedtools.base.settings import ERRORS, THREADS, Tokenization, checked, documented, one_of, sort_out
 from tiedtools.text.raw import Raw, records
 from tiedtools.text.sentences import Sentences, sources, words_of
-
-ERRORS = "strict", "replace", "ignore"
 
 
 @documented(Tokenization)

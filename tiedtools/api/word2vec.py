@@ -57,9 +57,13 @@ class Word2Vec(Estimator):
 
         parallel  arguments for several ranks; align: as in Word2VecTrainer
         """
+        from tiedtools.models.word2vec.continuing import settings_of_source
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
-        config, reading = self.configured
+        settings = {name: value for name, value in self.settings.items() if value is not None}
+        if source_of := others.get("init_from"):
+            settings = settings_of_source(os.fspath(source_of)) | settings
+        config, reading = self.configure(**settings)
         classes = checked("classes", classes, int, Range(0, 10**6))
         others = {"write": written(config), **others}
         continuation, resampling, run_files = files(others, Continuation, Resampling)
@@ -118,4 +122,4 @@ class Word2Vec(Estimator):
 
         if not isinstance(self.model, runs.Runs):
             raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
-        return Runs.of(self.model)
+        return Runs.of(self.model.complete())

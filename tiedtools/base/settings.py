@@ -150,6 +150,7 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
     return text if "[default: " in text or default is None else f"{text}  [default: {default}]"
 
 
+ERRORS = "strict", "replace", "ignore"  # what to do with invalid UTF-8
 DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
 NONE = "none"  # value of `phrases`
 
@@ -205,9 +206,7 @@ class Reading(Checked):
     max_vocab: int | None = setting(None, Range(2), metavar="N")(
         "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]"
     )
-    errors: str = setting("strict", choices=("strict", "replace", "ignore"))(
-        "Invalid UTF-8: reject the file, replace with U+FFFD, or skip."
-    )
+    errors: str = setting("strict", choices=ERRORS)("Invalid UTF-8: reject the file, replace with U+FFFD, or skip.")
     tokenize: str | None = setting(None, metavar="OPTIONS")(
         "Split raw TEXT into words: `default`, or options of `tiedtools tokenize`, separated by commas, as in"
         " lower,language=tr; words: TEXT is words separated by whitespace.  [default: words]"

@@ -6,6 +6,7 @@ Modules of commands import heavy libraries only within functions, so that `--hel
 import errno
 import importlib.util
 import os
+import pkgutil
 import re
 import signal
 import sys
@@ -54,8 +55,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> Any:
         if name not in COMMANDS:
             return None
-        module, _, function = COMMANDS[name].partition(":")
-        return getattr(importlib.import_module(f"tiedtools.cli.{module}"), function)
+        return pkgutil.resolve_name(f"tiedtools.cli.{COMMANDS[name]}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -1,6 +1,5 @@
 """Change of words between texts and over time: `shift`, and `align`."""
 
-import dataclasses
 import os
 from collections.abc import Collection
 from typing import Any
@@ -16,7 +15,7 @@ from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
-from tiedtools.files.output import refuse_clashes
+from tiedtools.files.output import STDOUT, refuse_clashes
 from tiedtools.models.word2vec.config import Config, Resampling, configure
 from tiedtools.text.sources import numbered_lines
 
@@ -32,7 +31,6 @@ SHIFT = {
     "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
 }  # fmt: skip
-TRAINING = {field.name for kind in (Config, Reading, Files) for field in dataclasses.fields(kind)} | {"no_memory_check"}
 
 
 @command("shift", "Measure how the use of words differs between texts, or over time.", cls=SectionedCommand)
@@ -64,9 +62,12 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     listed = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
     if listed == []:
         raise TiedtoolsError(f"{path}: no words; give one per line")
-    idle = [name for name in TRAINING if name in explicit(ctx)]
+    training = {o.name for o in ctx.command.params if getattr(o, "setting", None)} | {"no_memory_check"}
+    idle = [option for name, option in option_names(ctx).items() if name in explicit(ctx) & training]
     if permutations is None and idle:
-        raise click.UsageError(f"{option_names(ctx)[idle[0]]} needs --permutations, which trains models")
+        raise click.UsageError(f"{idle[0]} needs --permutations, which trains models")
+    if permutations is not None and os.path.isdir(a):
+        raise click.UsageError("--permutations needs two texts, not a folder of slices")
     slices = read_slices(a) if os.path.isdir(a) else {}
     if slices and (words := [*others, *(listed or [])]):
         return over_time(a, slices, words)
@@ -144,6 +145,8 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     from tiedtools.vectors.edit import align as fit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
 
+    if output in STDOUT:
+        raise click.UsageError("--output cannot be standard output, which has the table; give a file name")
     refuse_absent([a, b], reading["format"])
     if output:
         refuse_clashes([file_written(output, format_of(output))], [*files_read(a), *files_read(b)])

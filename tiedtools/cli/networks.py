@@ -137,7 +137,8 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     texts, files = training.texts_for(ctx), training.files_of(ctx)
     trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
-    training.warn_idle(ctx, idle(trainer.config, trainer.schedule))
+    untested = {} if ctx.params["test"] else {"mc_samples": "without --test"}
+    training.warn_idle(ctx, idle(trainer.config, trainer.schedule) | untested)
     training.train(ctx, trainer, LmReport(debug))
 
 

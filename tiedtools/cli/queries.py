@@ -286,6 +286,8 @@ def docvec(
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary
+    if as_npy and click.get_current_context().params["as_json"]:
+        raise click.UsageError("--json writes text: choose another name than .npy")
     if not as_npy:
         trained_format(output, two_files=False)
     if save:

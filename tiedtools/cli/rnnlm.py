@@ -15,6 +15,7 @@ from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.text.raw import as_trained, prepared
+from tiedtools.text.sentences import is_url
 from tiedtools.text.sources import read_once, shown
 from tiedtools.training.schedules import Training
 
@@ -99,7 +100,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
     read_once(*reads)
     for text in reads:
-        if text != "-" and not pathlib.Path(text).is_fifo():
+        if text != "-" and not is_url(text) and not pathlib.Path(text).is_fifo():
             open(text).close()  # report unreadable files before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
     if texts or not as_rnnlm or not (options["test"] or options["gen"]):
@@ -143,7 +144,8 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         "rnnlm": ["anti_kasparek"],
     }  # fmt: skip
     idle = {name: as_option(needs) for needs, names in needed.items() for name in names if not options[needs]}
-    warn_idle(ctx, {name: f"without {option}" for name, option in idle.items()})
+    idle = {name: f"without {option}" for name, option in idle.items()}
+    warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
     if trainer.restored:

@@ -70,11 +70,14 @@ def warmup(commands: tuple[str, ...]) -> None:
                 if line.startswith("compiling"):
                     log.info(f"{arguments[0]}: {line.rstrip()}")
         if process.returncode:
-            raise TiedtoolsError(line.rstrip().removeprefix("tiedtools "))
+            raise TiedtoolsError(line.rstrip().removeprefix("tiedtools").lstrip(": "))
 
-    parsed = {line: shlex.split(line) for line in commands or RUNS}
-    for line, (name, *_) in parsed.items():
-        if name not in RUNS:
+    try:
+        parsed = {line: shlex.split(line) for line in commands or RUNS}
+    except ValueError as error:
+        raise click.UsageError(f"{error}; correct the COMMAND") from None
+    for line, words in parsed.items():
+        if not words or words[0] not in RUNS:
             raise click.UsageError(f"{line!r} is not one of the commands {', '.join(RUNS)}; choose from these")
     with tempfile.TemporaryDirectory() as folder:
         files = {name: str(Path(folder, name.lower())) for name in ("TEXT", "VECTORS", "MODEL")}

@@ -11,7 +11,7 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
-from tiedtools.cli.options import explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.options import as_option, explicit, flag, json_option, option, options_of, together
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
@@ -101,7 +101,7 @@ def phrases(
     show_messages(logging.INFO if debug else logging.WARNING)
     settings = {name: value for name, value in settings_of(ctx).items() if name in vars(Phrases)}
     if load and settings:
-        raise click.UsageError(f"--load joins phrases as they were learned: omit --{next(iter(settings))}")
+        raise click.UsageError(f"--load joins phrases as they were learned: omit {as_option(next(iter(settings)))}")
     found = Phrases.load(load) if load else Phrases(**settings)
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         sources = prepared(texts, tokenize, field, errors, found if load else None)

@@ -1,6 +1,7 @@
 """Shared steps of the training commands: turn options into settings, run a Trainer, and report the results."""
 
 import dataclasses
+import itertools
 import logging
 import os
 import sys
@@ -47,7 +48,7 @@ def free_name(ctx: click.Context) -> str | None:
     kind = f"{ctx.command.name}.npz"
     if ctx.command.name == "w2v":
         kind = "runs" if ctx.params["runs"] else "vectors.bin" if ctx.params["binary"] else "vectors.txt"
-    names = (f"{stem}{number}.{kind}" for number in ["", *(f"-{k}" for k in range(2, 10**6))])
+    names = (f"{stem}{number}.{kind}" for number in itertools.chain([""], range(-2, -(10**9), -1)))
     return next(name for name in names if not os.path.lexists(name))
 
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
 
 
-def brief(x: float | None, digits: int = 2, sign: str = "") -> str:
+def brief(x: float | None) -> str:
     """Format a number below 1 without its leading zero; None and NaN as `-`."""
     if x is None or math.isnan(x):
         return "-"
-    return f"{x:{sign}.{digits}f}".replace("0.", ".", 1) if abs(x) < 1 else f"{x:{sign}.{digits}f}"
+    return f"{x:.2f}".replace("0.", ".", 1) if abs(x) < 1 else f"{x:.2f}"
 
 
-def span(low: float, high: float, digits: int = 2) -> str:
+def span(low: float, high: float) -> str:
     """Format an interval."""
-    return "-" if math.isnan(low) else f"{brief(low, digits)} to {brief(high, digits)}"
+    return "-" if math.isnan(low) else f"{brief(low)} to {brief(high)}"
 
 
 def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
@@ -175,6 +175,8 @@ def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: 
     lines = []
     for measure, numbers in values.items():
         value, low, high, n = estimate(numbers, fisher=measure == "cosines_rho")
+        if measure != "cosines_rho":
+            low, high = max(low, 0.0), min(high, 1.0)
         lines.append(dict(measure=measure, value=value, low=low, high=high, pairs=n))
     return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 

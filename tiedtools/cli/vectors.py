@@ -58,6 +58,7 @@ def convert(
     """
     from tiedtools.models.composing import composer
     from tiedtools.vectors import edit
+    from tiedtools.vectors.norms import unit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
     format = format_of(target, format, dtype, quantize)
@@ -80,7 +81,7 @@ def convert(
     if top:
         vectors = Vectors(vectors.words[:top], vectors.matrix[:top])
     if normalize:
-        vectors = edit.normalized(vectors)
+        vectors = Vectors(vectors.words, unit(vectors.matrix))
     vectors.write(target, format, dtype, quantize)
     log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
 

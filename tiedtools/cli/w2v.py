@@ -89,8 +89,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from tiedtools.base.processor import available_cores
     from tiedtools.parallel import ranks
 
+    if options["slices"] and ("output" not in explicit(ctx) or options["output"] == "-"):
+        raise click.UsageError("--slices needs --output FOLDER")
     begin(ctx)
     settings, mpi = settings_of(ctx), ranks.current
+    if options["slices"] and mpi:
+        raise click.UsageError("--slices needs a single process; start one without an MPI launcher")
     if mpi:
         settings.setdefault("threads", mpi.threads(available_cores()))
     several = {name: settings.pop(name) for name in OF_RUN if name in settings}
@@ -98,9 +102,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         from tiedtools.models.word2vec.continuing import settings_of_source
 
         settings = settings_of_source(several["init_from"]) | settings
-    if options["slices"]:
-        train_time_slices(ctx, settings, several)
-        return
     model = Word2Vec(**settings)
     config = model.configured[0]
     idle = {
@@ -114,7 +115,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
+    idle["without an MPI launcher"] = () if mpi else ("exchange_words", "exchange_precision")
     warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
+    if options["slices"]:
+        train_time_slices(ctx, settings, several)
+        return
     arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
     arguments |= several
     files, parallel = files_of(ctx), None
@@ -122,8 +127,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
         if mpi.rank:
             files = {name: value for name, value in files.items() if name in ("write", "binary")}
-    else:
-        warn_idle(ctx, dict.fromkeys(("exchange_words", "exchange_precision"), "without an MPI launcher"))
     train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))
 
 
@@ -135,9 +138,7 @@ def train_time_slices(ctx: click.Context, settings: dict[str, Any], several: dic
     names = option_names(ctx)
     if wrong := [names[name] for name in explicit(ctx) if name in refused]:
         raise click.UsageError(f"{wrong[0]} does not apply to --slices")
-    if (folder := ctx.params["output"]) in (None, "-"):
-        raise click.UsageError("--slices needs --output FOLDER")
     write = {name: value for name, value in files_of(ctx).items() if name == "write"}
     others = several | write | {"no_memory_check": ctx.params["no_memory_check"]}
     run = lambda trainer: train(ctx, trainer, Report(ctx.params["debug"]))
-    train_slices(settings, texts_of(ctx), folder, run, **others)
+    train_slices(settings, texts_of(ctx), ctx.params["output"], run, **others)

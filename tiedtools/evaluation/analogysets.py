@@ -102,7 +102,7 @@ def answer_pairs(candidates: Candidates, index: Mapping[str, int], analogy_set: 
     right = np.zeros(len(rows), bool)
     for name, in_section in analogy_set.sections.items():
         asked = np.flatnonzero(in_section & known)
-        if name in BATS_TYPES or name == "total":
+        if name in (*BATS_TYPES, "semantic", "syntactic", "total"):
             continue
         if len(asked) < 2:
             known[asked] = False

@@ -3,6 +3,7 @@
 Shapes: V words, E dimensions, which may differ between the two sets.
 """
 
+import pkgutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.similarity import Z
-from tiedtools.files.families import imported
 from tiedtools.text.sources import counted
 from tiedtools.vectors import norms
 from tiedtools.vectors.neighbors import Candidates, neighbors
@@ -202,7 +202,7 @@ def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarra
         return points, [f"{k} principal component, {s:.0%} of the variance" for k, s in zip(("1st", "2nd"), shares)]
     tsne, start = method == "tsne", points / max(points[:, 0].std(), np.finfo(float).tiny)
     try:
-        kind = imported(PROJECTIONS[method])
+        kind = pkgutil.resolve_name(PROJECTIONS[method])
     except ImportError:
         raise TiedtoolsError(f"{method} needs: pip install {'scikit' if tsne else 'umap'}-learn; or use pca") from None
     if tsne:

@@ -44,6 +44,7 @@ class Cached:
     def __init__(self, model: Any, size: int, theta: float, weight: float) -> None:
         self.model, self.size, self.theta = model, size, theta
         self.vocab, self.kind, self.params, self.settings = model.vocab, model.kind, model.params, model.settings
+        self.config = model.config
         self.logs = math.log1p(-weight), math.log(weight)
         self.parts = len(model.start(1))
         self.buffers = Buffers(model.params.dtype)

@@ -211,9 +211,16 @@ def mean_probabilities(
     def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """Return the probability of each word, and whether it is the target, [T, B, words, 2]."""
         guesses = [ids if word is REPEAT else np.full_like(ids, code) for word, code in index.items()]
-        scored = [score(model, ids, guess, state) for guess in guesses]
-        values = [(np.exp(logprobs), targets == guess) for guess, (logprobs, _) in zip(guesses, scored)]
-        return np.moveaxis(np.array(values, float), (0, 1), (2, 3)), scored[0][1]
+        values = np.empty((*ids.shape, len(guesses), 2))
+        # A document vector is updated after each word: no guess may precede a true word.
+        step = 1 if getattr(model.config, "doc_dim", 0) else len(ids)
+        for t in range(0, len(ids), step):
+            part = slice(t, t + step)
+            for k, guess in enumerate(guesses):
+                values[part, :, k, 0] = np.exp(score(model, ids[part], guess[part], state)[0])
+                values[part, :, k, 1] = targets[part] == guess[part]
+            state = score(model, ids[part], targets[part], state)[1]
+        return values, state
 
     sums, predicted = np.zeros((len(index), 2)), 0
     for piece in score_text(model, lexicon, path, errors, measure=measure):

@@ -1,7 +1,7 @@
 """Table of the model families, one row each. Code that depends on the kind of a model looks it up here."""
 
 import dataclasses
-import importlib
+import pkgutil
 from typing import Any
 
 from tiedtools.base.settings import SIDES
@@ -39,13 +39,7 @@ class Family:
 
     def get(self, name: str) -> Any:
         """Import and return the class or function in the field `name`, such as "model"."""
-        return imported(getattr(self, name))
-
-
-def imported(name: str) -> Any:
-    """Import and return "module:name"."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+        return pkgutil.resolve_name(getattr(self, name))
 
 
 FAMILIES = {

@@ -8,6 +8,7 @@ import functools
 import json
 import math
 import os
+import pkgutil
 import re
 import struct
 import typing
@@ -20,7 +21,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.processor import available_cores
 from tiedtools.base.version import __version__
-from tiedtools.files.families import FAMILIES, LANGUAGE, TRANSLATION, commands, imported
+from tiedtools.files.families import FAMILIES, LANGUAGE, TRANSLATION, commands
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]  # arrays by name
@@ -181,12 +182,12 @@ def load_model(path: str, threads: int | None = None, says: str | None = None) -
     name = str(kind(path))
     refuse_checkpoint(path, name)
     if name not in FAMILIES:
-        problem = f"is a model of kind {quoted(name)}, not a language model"
-        raise TiedtoolsError(f"{path}: {problem}; give a model of `tiedtools lm` or `rnnlm`")
+        says = says or LANGUAGE
+        raise TiedtoolsError(f"{path}: is a model of kind {quoted(name)}, not {says}; use {commands(says)}")
     family = FAMILIES[name]
     if says not in (None, family.says):
         raise TiedtoolsError(f"{path}: is {family.says}, not {says}; give a model of {commands(str(says))}")
-    load = imported("tiedtools.models.rnnlm.program:read") if is_rnnlm(path) else family.get("model").load
+    load = pkgutil.resolve_name("tiedtools.models.rnnlm.program:read") if is_rnnlm(path) else family.get("model").load
     return load(path, threads)
 
 

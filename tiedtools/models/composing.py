@@ -25,25 +25,18 @@ def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]],
 
     vectors  these Vectors, if they have been read: those of a fastText model compose words themselves
     """
-    if vectors is None and (is_fasttext(path) or has_ngrams(path)):
+    model_file, which = find_model(path) or (None, "in")
+    config: dict[str, Any] = {}
+    if model_file is not None and not modelfile.is_rnnlm(model_file):
+        config = modelfile.read(model_file, {"header"})[0]["config"]
+    subwords = config.get("subwords")
+    if vectors is None and (subwords == "ngrams" or is_fasttext(path)):
         vectors = Vectors.read(path)
     if vectors is not None and vectors.composes:
         return vectors.compose
-    model_file, which = find_model(path) or (None, "in")
-    if model_file is None or modelfile.is_rnnlm(model_file):
-        return None
-    config = modelfile.read(model_file, {"header"})[0]["config"]
-    if config.get("subwords") in (None, "ngrams") or which != "in" and config.get("reuse") == "plain":
+    if subwords in (None, "ngrams") or which != "in" and config.get("reuse") == "plain":
         return None
     return functools.partial(compose, load_model(model_file), which=which, name=path)
-
-
-def has_ngrams(path: str) -> bool:
-    """Return whether a file is a model of `w2v --subwords ngrams`."""
-    model = find_model(path)
-    if not model or modelfile.is_rnnlm(model[0]):
-        return False
-    return bool(modelfile.read(model[0], {"header"})[0]["config"].get("subwords") == "ngrams")
 
 
 def needed(path: str) -> Callable[[list[str]], Vectors]:

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import CACHE_LINE, line_up
 from tiedtools.kernels.base.elementwise import normalize_rows
-from tiedtools.kernels.base.tiles import ROWS
+from tiedtools.kernels.base.tiles import DOTS, ROWS
 from tiedtools.network.threads import Idle, Team
 
 Fill = Callable[[np.random.Generator, np.ndarray], object]  # an initializer
@@ -97,8 +97,9 @@ class Buffers:
             dtype = dtype or self.dtype
             padded = *shape[:-1], stride(shape[-1], dtype, self.odd) if len(shape) > 1 else shape[0]
             size = math.prod(padded)
-            if flat.size < size + (ROWS + 1) * padded[-1]:
-                flat = line_up(size + (ROWS + 1) * padded[-1], dtype)
+            spare = max(ROWS + 1, DOTS) * padded[-1]
+            if flat.size < size + spare:
+                flat = line_up(size + spare, dtype)
             array = flat[:size].reshape(padded)
             if old_shape:
                 array[..., shape[-1] :] = 0

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tiedtools.base import interrupts
-from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError
+from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError, Unwritable, reason
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
 from tiedtools.files.manifest import Record
@@ -104,7 +104,10 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             if self.log_path is not None:
                 if not os.path.exists(self.log_path):
                     stack.callback(remove_empty, self.log_path)
-                self.log = stack.enter_context(open(self.log_path, "a"))
+                try:
+                    self.log = stack.enter_context(open(self.log_path, "a"))
+                except OSError as error:
+                    raise Unwritable(f"{self.log_path}: cannot be written: {reason(error)}") from None
             self.outputs = {name: opened(path) for name, path in self.targets.items()}
             self.manifests = {name: opened(path) for name, path in self.manifest_paths.items()}
             self.stack = stack.pop_all()

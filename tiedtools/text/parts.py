@@ -19,17 +19,13 @@ PACKED = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd"  # first bytes of gzi
 class Part(NamedTuple):
     """The lines of a plain file whose first byte lies in [start, end).
 
-    path        path or URL of the file
+    name        path or URL of the file
     start, end  byte positions, which need not be line starts
     """
 
-    path: str
+    name: str
     start: int
     end: int
-
-    @property
-    def name(self) -> str:
-        return self.path
 
     def open(self) -> BinaryIO:
         """Open the lines as a binary file. Raises OSError or TiedtoolsError."""
@@ -38,7 +34,7 @@ class Part(NamedTuple):
 
 def blocks_of(part: Part) -> Iterator[bytes]:
     """Yield the lines of a Part in blocks of bytes."""
-    with opened(part.path) as file:
+    with opened(part.name) as file:
         end = line_start(file, part.end)
         left = end - line_start(file, part.start)
         while left and (block := file.read(min(left, BLOCK))):
@@ -63,7 +59,7 @@ def lines_before(source: Any) -> int:
     """Return the number of lines before the first line of a Part; 0 for any other source."""
     if not isinstance(source, Part):
         return 0
-    return sum(block.count(b"\n") for block in blocks_of(Part(source.path, 0, source.start)))
+    return sum(block.count(b"\n") for block in blocks_of(Part(source.name, 0, source.start)))
 
 
 def size_of(source: Any) -> tuple[int, bool]:

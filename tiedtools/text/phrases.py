@@ -110,7 +110,7 @@ class Phrases(Checked):
         for text in sources(source):
             lines = decoded_lines(text)
             while block := "".join(itertools.islice(lines, LINES)):
-                yield from (line.split() for line in join(block).removesuffix("\n").split("\n"))
+                yield from (WORD.findall(line) for line in join(block).removesuffix("\n").split("\n"))
 
     def joiner(self) -> Callable[[str], str]:
         """Return a function that joins the phrases in whole lines of a text, with a blank between words."""

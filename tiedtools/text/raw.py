@@ -16,7 +16,7 @@ from tiedtools.base.settings import NONE, WORDS, Tokenization
 from tiedtools.files.output import split_compression
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.phrases import Phrases
-from tiedtools.text.sentences import Sentences, words_of
+from tiedtools.text.sentences import WORD, Sentences, words_of
 from tiedtools.text.sources import LONGEST_LINE, ZERO_BYTE, counted, decoded_lines, shown
 from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
@@ -35,7 +35,8 @@ class Raw:
     field      read this field of records, as for `records`; None: the source is plain text
     errors     as for Decoder
     unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
-               "document": like "text", but an empty line ends each record
+               "document": like "text", but an empty line ends each record; "paragraph": like "text". With these two,
+               lines of which no word remains are dropped, and blank lines only remain where the text has them
     processes  number of processes; None: one per core; 1: this one, which returns each line as soon as it is read
     """
 
@@ -65,16 +66,17 @@ class Raw:
             return (yield from decoded_lines(self.source, self.errors))
         for text in records(self.source, self.field, self.errors):
             if self.unit == "line":
-                text = " ".join(text.split())
+                text = " ".join(WORD.findall(text))
             elif self.unit == "document":
                 text = "\n".join([*filter(str.strip, text.split("\n")), ""])
-            yield text.removesuffix("\n" * (self.unit == "text")) + "\n"
+            yield text.removesuffix("\n" * (self.unit != "document")) + "\n"
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text as bytes, in whole lines."""
         texts: Any = self.lines()
         if self.rules:
-            texts = tokenized(texts, self.rules, self.processes or available_cores(), shown(self.source))
+            how = self.rules, self.unit in ("document", "paragraph")
+            texts = tokenized(texts, how, self.processes or available_cores(), shown(self.source))
         elif self.phrases and self.processes != 1:
             texts = batches(texts)
         with contextlib.closing(texts):
@@ -82,19 +84,20 @@ class Raw:
                 yield text.encode()
 
 
-def tokenized(texts: Iterable[str], rules: Tokenization, processes: int, name: str) -> Iterator[str]:
+def tokenized(texts: Iterable[str], how: tuple[Any, bool], processes: int, name: str) -> Iterator[str]:
     """Yield strings with their words separated by spaces, in order; with several processes, in batches.
 
     texts  iterable of strings of whole lines
+    how    arguments of Tokenizer
     name   name of the text, for a warning about scripts without spaces
     """
-    tokenizers: list[Any] = [Tokenizer(rules)]
+    tokenizers: list[Any] = [Tokenizer(*how)]
     texts = batches(texts) if processes > 1 else texts
     some = [*itertools.islice(texts, 2 if processes > 1 else 0)]
     texts = itertools.chain(some, texts)
     with contextlib.ExitStack() as stack:
         if len(some) > 1:
-            tokenizers = [stack.enter_context(contextlib.closing(Process(rules))) for _ in range(processes)]
+            tokenizers = [stack.enter_context(contextlib.closing(Process(*how))) for _ in range(processes)]
             results: Any = ahead(tokenizers, texts)
             yield from stack.enter_context(contextlib.closing(results))
         else:

@@ -104,7 +104,7 @@ class Sentences(Chunks):
         except TypeError:
             what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
             raise Mistyped(f"{what}; give one of them") from None
-        split = lambda sentence: sentence.split() if self.raw and isinstance(sentence, str) else sentence
+        split = lambda sentence: WORD.findall(sentence) if self.raw and isinstance(sentence, str) else sentence
         super().__init__(as_line(number, split(sentence)) for number, sentence in numbered)
 
     def __str__(self) -> str:
@@ -128,7 +128,8 @@ def as_line(number: int, sentence: Any) -> bytes:
     with contextlib.suppress(TypeError, UnicodeEncodeError):
         line = " ".join(words).encode()
         # bytes.split separates at the characters that separate words in a text file.
-        if len(line.split()) == len(words) and b"\0" not in line and len(line) <= LONGEST_WORD:
+        whole = line.split() == [word.encode() for word in words]
+        if whole and b"\0" not in line and len(line) <= LONGEST_WORD:
             return line + b"\n"
     for word in words:  # one may be wrong
         if not isinstance(word, str):

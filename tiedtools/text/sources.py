@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, quoted, unreadable
 from tiedtools.base.messages import log
+from tiedtools.base.settings import ERRORS, one_of
 from tiedtools.files import digests
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences, is_url, open_url, url_size
@@ -172,18 +173,18 @@ def numbered_lines(path: Any, most: float | None = None) -> Iterator[tuple[int, 
 
     Raises TiedtoolsError with file and line for bytes that are not text, and for a larger file.
     """
-    size, most = 0, LARGEST_LIST if most is None else most
+    size, most, name = 0, LARGEST_LIST if most is None else most, shown(str(path))
     with open_source(str(path)) as file:
-        for number, line in enumerate(byte_lines(file, path), 1):
+        for number, line in enumerate(byte_lines(file, name), 1):
             size += len(line)
             if size > most:
-                raise TiedtoolsError(f"{path}: has more than {most:,} bytes; is this the right file?")
+                raise TiedtoolsError(f"{name}: has more than {most:,} bytes; is this the right file?")
             try:
                 line = line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
-                raise TiedtoolsError(f"{path}:{number}: not UTF-8 text; convert it to UTF-8") from None
+                raise TiedtoolsError(f"{name}:{number}: not UTF-8 text; convert it to UTF-8") from None
             if "\0" in line:
-                raise TiedtoolsError(f"{path}:{number}: {ZERO_BYTE}")
+                raise TiedtoolsError(f"{name}:{number}: {ZERO_BYTE}")
             yield number, line
 
 
@@ -278,13 +279,16 @@ def log_invalid(path: Any, errors: str, n: int, position: str) -> None:
 @contextlib.contextmanager
 def word_errors(path: Any, errors: str) -> Iterator[str]:
     """Yield the `errors` argument with which bytes.decode decodes words of a file; log invalid words at the end."""
+    one_of("errors", errors, ERRORS)
     words = []
 
     def handle(error: Any) -> tuple[str, int]:
         words.append(error.object)
         return "\ufffd" if errors == "replace" else "", error.end
 
-    codecs.register_error("tiedtools", handle)
-    yield errors if errors == "strict" else "tiedtools"
+    name = errors if errors == "strict" else f"tiedtools-{errors}"  # words of fastText are decoded later
+    if name != errors:
+        codecs.register_error(name, handle)
+    yield name
     if words:
         log_invalid(path, errors, len(words), f"the word {quoted(words[0])}")

@@ -52,11 +52,12 @@ class Tokenizer:
     remembered: most strings of a text are frequent ones. Strings of ASCII, and whole lines if the rules allow it, are
     split by the module re, which is faster than regex.
 
+    drop         drop lines of which no word remains, since an empty line would end a document; blank lines remain
     unsegmented  whether words in a script without spaces, such as Han or Thai, were split into characters
     """
 
-    def __init__(self, rules: Tokenization) -> None:
-        self.rules, self.unsegmented = rules, False
+    def __init__(self, rules: Tokenization, drop: bool = False) -> None:
+        self.rules, self.drop, self.unsegmented = rules, drop, False
         compiled: Any = functools.partial(regular_expressions().compile, flags=regular_expressions().VERSION1)
         more = "(?:[-‐‑]{word})*" if rules.hyphens == "keep" else ""
         words, ascii_words = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
@@ -79,7 +80,8 @@ class Tokenizer:
 
     def __call__(self, text: str) -> str:
         """Return the words of the lines of `text`, separated by spaces."""
-        text = "\n".join([self.line(line) for line in text.split("\n")])
+        lines = [(line, self.line(line)) for line in text.split("\n")]
+        text = "\n".join([words for line, words in lines if words or not self.drop or not line.strip()])
         if self.rules.sentences:
             text = text.replace(f"{END} {START}", "\n").replace(START, "").replace(END, "")
         return text
@@ -167,12 +169,12 @@ def may_have_address(string: str) -> bool:
 class Process:
     """A Tokenizer in a process of its own, which ends with this one; `unsegmented` as for Tokenizer."""
 
-    def __init__(self, rules: Tokenization) -> None:
+    def __init__(self, rules: Tokenization, drop: bool = False) -> None:
         self.unsegmented = False
         # With the module path of this process: not with the current folder, which may hold files of others.
         code = f"import sys; sys.path = {sys.path}; from {__name__} import serve; serve()"
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
-        command, PIPE = [sys.executable, "-c", code, str(rules)], subprocess.PIPE
+        command, PIPE = [sys.executable, "-c", code, str(rules), "drop" * drop], subprocess.PIPE
         self.process: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
 
     def __call__(self, text: str) -> str:
@@ -180,7 +182,7 @@ class Process:
             pickle.dump(text, self.process.stdin, -1)
             self.process.stdin.flush()
             result, self.unsegmented = pickle.load(self.process.stdout)
-        except (EOFError, OSError):
+        except (EOFError, OSError, pickle.UnpicklingError):
             raise TiedtoolsError("a tokenizing process has ended; was it killed? Memory may be full") from None
         return result
 
@@ -192,7 +194,7 @@ class Process:
 
 def serve() -> None:
     """Tokenize the texts on standard input, pickled, until it ends."""
-    tokenizer = Tokenizer(Tokenization.of(sys.argv[1]))
+    tokenizer = Tokenizer(Tokenization.of(sys.argv[1]), bool(sys.argv[2]))
     with contextlib.suppress(EOFError, OSError):
         while True:
             text = tokenizer(pickle.load(sys.stdin.buffer))

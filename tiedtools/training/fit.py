@@ -103,8 +103,8 @@ class Fit(Session, Standing):
                 deterministic (on one thread)
     hooks       the Hooks to call, or None
     validate    (model, valid_ids, batch, poll) -> log probabilities of the validation text, an array; None: evaluate
-    measure     model -> BLEU of the validation text, in percent: a figure of each epoch, and the best model is the one
-                with the highest; the schedule goes by the loss. None: the best model is the one with the least loss
+    measure     (model, poll) -> BLEU of the validation text, in percent: a figure of each epoch, and the best model is
+                the one with the highest; the schedule goes by the loss. None: the best model has the least loss
 
     Raises TiedtoolsError if the text is too short or the checkpoint belongs to another run.
     """
@@ -112,7 +112,7 @@ class Fit(Session, Standing):
     def __init__(
         self, model: Any, train_ids: Any, valid_ids: Any, training: Training, checkpoint: str | None = None,
         minutes: float = 0.0, resume: bool = False, hooks: Hooks | None = None,
-        validate: Callable[..., np.ndarray] | None = None, measure: Callable[[Any], float] | None = None,
+        validate: Callable[..., np.ndarray] | None = None, measure: Callable[..., float] | None = None,
     ) -> None:  # fmt: skip
         Session.__init__(self, model)
         Standing.__init__(self)
@@ -256,7 +256,7 @@ class Fit(Session, Standing):
                     raise self.diverged("the validation loss is nan")
             loss = train_loss if valid_loss is None else valid_loss
             improved = better = loss < self.best_loss
-            bleu = {"valid_bleu": round(self.measure(self.model), 2)} if self.measure else {}
+            bleu = {"valid_bleu": round(self.measure(self.model, self.poll), 2)} if self.measure else {}
             if bleu and self.best_figures:  # equal BLEU: the loss decides
                 best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
                 better = (bleu["valid_bleu"], -perplexity(loss)) > best  # type: ignore[operator]

@@ -56,6 +56,10 @@ class Training(Checked):
         """Yield contradictions between settings; see Checked."""
         problem = "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`"
         yield problem, self.sessions > 1 and (self.keep, self.restart) == ("last", "best")
+        halving = self.schedule == "halving"
+        yield "`schedule='halving'` ends training itself: omit `sessions`", halving and self.sessions > 1
+        problem = "`schedule='halving'` reverts epochs to the best model, which `keep='last'` does not save; use"
+        yield f"{problem} `keep='best'`", halving and self.keep == "last"
 
 
 @dataclasses.dataclass

@@ -35,9 +35,11 @@ def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray |
     vocab  path of a file of `word count` lines to use instead, 0 for other words; None: the .vocab file of a matrix
     """
     V = len(words)
-    vocab = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
-    if vocab and (counts := listed(vocab)):
+    source = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
+    if source and (counts := listed(source)):
         return np.array([counts.get(word, 0) for word in words])
+    if vocab:
+        raise TiedtoolsError(f"{vocab}:1: is not `word count`; correct the line")
     if hasattr(words, "model"):  # of fastText
         return words.model.counts()
     if model := find_model(path):

@@ -42,11 +42,6 @@ def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
     return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(spaced)
 
 
-def normalized(vectors: Vectors) -> Vectors:
-    """Normalize vectors to Euclidean length 1; zero vectors stay zero."""
-    return Vectors(vectors.words, unit(vectors.matrix))
-
-
 def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:
     """Cluster the rows of `matrix` [V, m] into `classes` classes by dot product with unit-length means; int64 [V].
 

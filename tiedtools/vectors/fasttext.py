@@ -255,6 +255,9 @@ class Index(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self.model)
 
+    def values(self) -> Any:
+        return range(len(self))  # not a look-up for each word
+
 
 def read(rows: Rows, format: str | None = None) -> None:
     """Read the vectors of a model's words into Rows; they are not computed yet, except to skip bad rows."""

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.kernels.text.nearest import CENTROIDS
 from tiedtools.vectors.fasttext import HEADER, Dense, FastText, Header
 from tiedtools.vectors.ngrams import Buckets, Composed
-from tiedtools.vectors.norms import blocks
+from tiedtools.vectors.norms import blocks, distinct
 from tiedtools.vectors.quantized import Quantized, quantize
 
 BLOCK = 1 << 18
@@ -17,6 +17,8 @@ BLOCK = 1 << 18
 
 def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = False) -> None:
     """Write vectors as a model without n-grams; those of a model with n-grams, if it is not pruned, keep them.
+
+    Of a repeated word, only the first vector is written.
 
     quantized  quantize them, which takes a tenth of the space at 300 dimensions
     """
@@ -29,6 +31,8 @@ def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = F
     elif isinstance(matrix, Composed):
         inputs = Buckets(matrix)
         settings = inputs.settings
+    else:
+        words, inputs = distinct(words, matrix)
     if quantized:
         inputs = quantize(inputs)
     write_model(file, words, inputs, counts, **settings)

@@ -1,10 +1,9 @@
 """The table of the file formats of vectors. It imports no NumPy, so that `--help` can list them."""
 
 import os
+import pkgutil
 import re
 from typing import Any, NamedTuple
-
-from tiedtools.files.families import imported
 
 PEEK = 10  # number of rows that determine a layout
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
@@ -70,6 +69,6 @@ def format_by_name(path: str) -> str | None:
 
 def read(rows: Any, format: str | None = None) -> None:
     """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
-    if format is None and imported("tiedtools.vectors.rows:is_fasttext")(rows.path):
+    if format is None and pkgutil.resolve_name("tiedtools.vectors.rows:is_fasttext")(rows.path):
         format = "fasttext"
-    imported(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)
+    pkgutil.resolve_name(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)

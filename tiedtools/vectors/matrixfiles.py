@@ -16,6 +16,7 @@ import json
 import math
 import operator
 import os
+import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +26,6 @@ import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
-from tiedtools.files.families import imported
 from tiedtools.files.modelfile import Arrays, npy_header
 from tiedtools.files.output import STDOUT, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
@@ -159,7 +159,7 @@ def words_of(path: str, format: str) -> str:
 
     Raises TiedtoolsError if there is none.
     """
-    stem = path.removesuffix(".npy").removesuffix(".safetensors")
+    stem = path.removesuffix(f".{format}")
     lists = [metadata_path(path)] if format == "tsv" else [stem + extension for extension in WORDS]
     if existing := next(filter(os.path.exists, lists), None):
         return existing
@@ -228,8 +228,9 @@ def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
 def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
-    In the metadata of a .tsv file, blank words become code points, such as U+00A0. Raises TiedtoolsError instead of
-    replacing the word list of another matrix if its words are different.
+    In the metadata of a .tsv file, blank words become code points, such as U+00A0. Metadata with the same words, which
+    may have other columns, are not changed. Raises TiedtoolsError instead of replacing the word list of another matrix
+    if its words are different.
     """
     streams.check_writable(words, matrix, format, dtype)
     matrix_path, words_path = paths(path, format)
@@ -240,11 +241,14 @@ def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: s
     if existing := foreign_list(path, format):
         if words_in(Rows(existing, "surrogateescape"), existing) != words:
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
+    listed = format == "tsv" and os.path.isfile(words_path)
+    same = listed and words_in(Rows(words_path, "surrogateescape"), words_path) == words
     with open_output(matrix_path) as matrix_file:
-        imported(FORMATS[format].write)(matrix_file, matrix, dtype)
+        pkgutil.resolve_name(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()  # reports a full disk before either file is renamed
-        with open_output(words_path) as words_file:
-            write_words(words_file, words)
+        if not same:
+            with open_output(words_path) as words_file:
+                write_words(words_file, words)
 
 
 def foreign_list(path: Any, format: str) -> str | None:

@@ -181,6 +181,7 @@ def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.n
     best = np.full(len(rows), -np.inf, np.float32)
     answers = np.full(len(rows), -1)
     for start, cosines in candidates.blocks(units):
+        invalid = np.flatnonzero(np.isnan(cosines).all(0))
         plus, minus = terms(cosines, method)
         C = plus.shape[1]
         scores = np.empty(C + 1, np.float32)  # the last element stands for words outside this block
@@ -191,6 +192,7 @@ def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.n
         for k, (a, b, c) in enumerate(positions):
             np.add(plus[b], plus[c], out=inside)
             np.subtract(inside, minus[a], out=inside)
+            inside[invalid] = -np.inf
             for position in banned[k]:
                 scores[position] = -np.inf
             tops[k] = top = inside.argmax()

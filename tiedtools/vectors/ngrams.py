@@ -31,14 +31,17 @@ class Computed:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Matrix:
-        """Return the vectors of a row, a slice of rows, or an integer array of rows of any shape, float32 (..., E)."""
+        """Return the vectors of a row, a slice, a mask, or an integer array of rows of any shape, float32 (..., E)."""
         if isinstance(key, slice):
             return self.computed(np.arange(*key.indices(len(self))))
-        ids = np.asarray(key, np.int64)
+        if isinstance(key, tuple):
+            raise IndexError("these vectors have only rows; convert them with numpy.asarray")
+        key = np.asarray(key)
+        ids = np.flatnonzero(key) if key.dtype == bool else key.astype(np.int64)
         if ((ids < -len(self)) | (ids >= len(self))).any():
             raise IndexError(f"no row {key} among {len(self)}")
         ids, inverse = np.unique(np.where(ids < 0, ids + len(self), ids), return_inverse=True)
-        return self.computed(ids)[inverse.reshape(np.shape(key))]
+        return self.computed(ids)[inverse.reshape(np.shape(key) if key.dtype != bool else -1)]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
         matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
@@ -48,10 +51,6 @@ class Computed:
 
     def computed(self, ids: Matrix) -> Matrix:
         """Return the vectors of the rows `ids`, int64 [n], float32 (n, E)."""
-        raise NotImplementedError
-
-    def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
-        """Return the words that have n-grams, and their vectors, composed from these if the word is unknown."""
         raise NotImplementedError
 
 

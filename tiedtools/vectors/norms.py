@@ -1,6 +1,6 @@
-"""Passes over the rows of a matrix (V, E), float32 or float16, and their Euclidean norms."""
+"""Passes over the rows of a matrix (V, E), float32 or float16, their Euclidean norms, and rows without repeats."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,15 @@ def blocks(matrix: Any, size: int | None = None, stop: int | None = None) -> Ite
     for start, rows in zip(starts, ahead([part] * available_cores(), starts) if computed else map(part, starts)):
         with np.errstate(over="ignore", invalid="ignore"):
             yield start, widened(rows) if rows.dtype == np.float16 else np.asarray(rows, np.float32)
+
+
+def distinct(words: Sequence[str], matrix: Any) -> tuple[Sequence[str], Any]:
+    """Return words and their vectors without repeated words: the first vector of each."""
+    rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
+    if len(rows) == len(words):
+        return words, matrix
+    keep = sorted(rows.values())
+    return [words[row] for row in keep], matrix[keep]
 
 
 def widened(half: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, brief, unreadable
 from tiedtools.files.output import open_output
 from tiedtools.vectors import matrixfiles
+from tiedtools.vectors.norms import distinct
 from tiedtools.vectors.rows import Rows
 from tiedtools.vectors.streams import check_writable
 
@@ -89,10 +90,7 @@ def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None
     Words are looked up in lower case if all are lower-case. Raises TiedtoolsError for a folder of other files.
     """
     check_writable(words, matrix, "model2vec", dtype)
-    rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
-    if len(rows) < len(words):
-        keep = sorted(rows.values())
-        words, matrix = [words[row] for row in keep], matrix[keep]
+    words, matrix = distinct(words, matrix)
     vocab = dict(zip(words, range(len(words))))
     unknown = UNKNOWN if UNKNOWN not in vocab else f"{UNKNOWN}{len(words)}"
     vocab[unknown] = len(words)

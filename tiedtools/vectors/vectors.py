@@ -3,6 +3,7 @@
 import contextlib
 import html
 import os
+import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ import numpy as np
 from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, UnknownWord, library, printable, quoted
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
-from tiedtools.files.families import imported
 from tiedtools.files.output import open_packed, split_compression
 from tiedtools.text.sources import counted, refuse_missing, word_errors
 from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
@@ -265,7 +265,7 @@ class Vectors(GensimNames):
         """
         streams.check_writable(self.words, self.matrix, format)
         words = () if FORMATS[format].two_files else (self.words,)
-        imported(FORMATS[format].write)(file, *words, self.matrix, **options)
+        pkgutil.resolve_name(FORMATS[format].write)(file, *words, self.matrix, **options)
 
     def write(self, path: Path, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> None:
         """Write to `path`; `-` is standard output, and .gz .bz2 .xz .zst are compressed.
@@ -325,8 +325,8 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
         others = ", ".join(name for name, other in FORMATS.items() if dtype in other.dtypes)
         raise Contradiction(f"`dtype={dtype}`: format {format} has only float32; choose one of {others}")
     two_files = FORMATS[format].two_files
-    if compression and two_files:
-        raise Contradiction(f"{path}: format {format} is not compressed; choose a name that ends in .{format}")
+    if compression and (two_files or format == "fasttext"):
+        raise Contradiction(f"{path}: format {format} is not compressed; remove the last extension")
     if quantize and format != "fasttext":
         raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
     if extension == ".ftz" and not quantize:

@@ -16,6 +16,7 @@ from nmtcase import LENGTHS, V_SOURCE, V, batch, every_size, every_tying, gradie
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import Files
+from tiedtools.files import modelfile
 from tiedtools.files.modelfile import load_model
 from tiedtools.kernels.base.arrays import imagining
 from tiedtools.models.translation import trainer
@@ -256,10 +257,10 @@ def made(texts, files=(), valid=True, **settings):
     return TranslationTrainer(config, schedule, sides, Files(no_manifest=True, **dict(files)), **reading)
 
 
-def bleus(monkeypatch, *values):
-    """Replace BLEU by these values, one for each epoch."""
+def bleus(monkeypatch, *values, during=lambda poll: None):
+    """Replace BLEU by these values, one for each epoch; `during` is called while it is computed."""
     given = iter(values)
-    monkeypatch.setattr(trainer, "text_bleu", lambda *args: next(given))
+    monkeypatch.setattr(trainer, "text_bleu", lambda *args: (during(args[-1]), next(given))[1])
     monkeypatch.setattr(trainer.bleu, "bleu", lambda *args: None)
 
 
@@ -330,6 +331,18 @@ def test_resumed_run_is_identical(texts, tmp_path, monkeypatch, optimizer):
     with pytest.raises(KeyboardInterrupt):
         made(texts, files, optimizer=optimizer, keep="last").train(Stop(17))
     interrupts.received.clear()
+
+    def stop(poll):  # while BLEU of the first epoch is computed
+        interrupts.handle(signal.SIGTERM, None)
+        poll()
+
+    bleus(monkeypatch, during=stop)
+    with pytest.raises(KeyboardInterrupt):
+        made(texts, files, optimizer=optimizer, keep="last").train()
+    progress = modelfile.load(checkpoint)[0]["config"]["progress"]
+    assert (progress["epoch"], progress["steps"]) == (1, 12)
+    interrupts.received.clear()
+    bleus(monkeypatch, 1, 2)
     resumed = made(texts, files, optimizer=optimizer, keep="last")
     resumed.train()
     assert whole.read_bytes() == parts.read_bytes()

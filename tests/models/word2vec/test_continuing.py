@@ -125,6 +125,8 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     config = tt.load(tmp_path / "second.npz").model.config
     settings = config.size, config.architecture, config.tying, config.window, config.lr
     assert settings == (8, "skipgram", "tied", 3, 0.0125)
+    config = tt.Word2Vec(min_count=1).fit(SECOND, init_from=tmp_path / "first.npz").model.config
+    assert (config.size, config.architecture, config.tying, config.window, config.lr) == settings
     run.fails(2, "--freeze out", *args, "--freeze", "out", "-output", tmp_path / "v")
 
 
@@ -314,12 +316,16 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
     part = Runs.read(str(tmp_path / "part.runs"))
     assert 2 <= len(part) < 20
     np.testing.assert_array_equal(part.matrix, whole.matrix[: len(part)])
+    assert (len(model.runs), len(model.runs.whole)) == (len(part), len(part.whole))
+    refused(lambda: model.runs.stability(["w1 + w2"]), "w1 + w2", kind=KeyError)
     reported = []
     tt.Word2Vec(**settings).fit(SENTENCES, runs=20, resume=True, on_epoch=reported.append, **files)
     assert (tmp_path / "part.runs").read_bytes() == (tmp_path / "whole").read_bytes()
     assert len(reported) == 20 - len(part)
     with pytest.raises(tt.TiedtoolsError, match="resample"):
         tt.Word2Vec(**settings).fit(SENTENCES, runs=4, resample="shuffle", resume=True, **files)
+    with pytest.raises(tt.TiedtoolsError, match="runs=20"):  # runs on the whole text have seeds after those of all
+        tt.Word2Vec(**settings).fit(SENTENCES, runs=21, resume=True, **files)
 
 
 @pytest.mark.parametrize("options", [

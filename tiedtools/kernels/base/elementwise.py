@@ -148,4 +148,4 @@ def tanh_gradient(dx, dy, y):
     """dx = dy (1 - y^2), the gradient with respect to x of y = tanh(x); dx may be dy."""
     dx, dy, y = contiguous(dx, dy, y)
     for j in range(y.size):
-        dx[j] = dy[j] * (1 - y[j] * y[j])
+        dx[j] = dy[j] - dy[j] * y[j] * y[j]

@@ -129,8 +129,9 @@ def deactivate_gru(states, scratch, carried, row, before, after, unit, units, n)
     for s in range(carried.shape[0]):
         gates, dh, d, old = G[row + s, unit:], carried[s], scratch[s, unit:], H[before + s, unit:]
         c, r, u, q = gates, gates[n:], gates[2 * n :], gates[3 * n :]
+        one = d.dtype.type(1)  # with an integer, Numba would compute in float64
         for j in range(units):
-            d[j] = dh[j] * (1 - u[j]) * (1 - c[j] * c[j])
+            d[j] = (dh[j] - dh[j] * u[j]) * (one - c[j] * c[j])
         for j in range(units):
             c[j] = dh[j] * (old[j] - c[j])
         for j in range(units):
@@ -193,7 +194,7 @@ def deactivate_rhn(states, scratch, carried, row, before, after, unit, units, n)
         for j in range(units):
             d[j] = ds[j] * (k[j] - old[j]) * (g[j] - g[j] * g[j])
         for j in range(units):
-            k[j] = ds[j] * g[j] * (1 - k[j] * k[j])
+            k[j] = ds[j] * (g[j] - g[j] * k[j] * k[j])
         for j in range(units):
             ds[j] -= ds[j] * g[j]
         for j in range(units):

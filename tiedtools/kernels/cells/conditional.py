@@ -90,7 +90,7 @@ def attend_back(s, dP, dv, scratch, dk, alpha, v, source, sentence, width):
         for i in range(width):
             dv[i] += e * t[i]
         for i in range(width):
-            t[i] = e * v[i] * (1 - t[i] * t[i])
+            t[i] = e * (v[i] - v[i] * t[i] * t[i])
         for i in range(width):
             ds[i] += t[i]
         for i in range(width):

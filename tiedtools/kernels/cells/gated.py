@@ -37,8 +37,9 @@ def activate(h, gates, q, z, before, n):
 def deactivate(dz, dh, gates, q, before, n):
     """Compute the gradients dz [3n] and, in place of the gates, dx; dh becomes what flows to h_{t-1} without z."""
     r, u, c, dr, du, dc = gates[:n], gates[n : 2 * n], gates[2 * n :], dz[:n], dz[n : 2 * n], dz[2 * n :]
+    one = dz.dtype.type(1)  # with an integer, Numba would compute in float64
     for j in range(n):
-        dc[j] = dh[j] * (1 - u[j]) * (1 - c[j] * c[j])
+        dc[j] = (dh[j] - dh[j] * u[j]) * (one - c[j] * c[j])
     for j in range(n):
         du[j] = dh[j] * (before[j] - c[j]) * (u[j] - u[j] * u[j])
     for j in range(n):

@@ -93,7 +93,7 @@ def differentiate(dx, t, h, dy, y, s, x):
     """Compute the gradients t and h [n] of the scores, and dx = dy (1 - t)."""
     dx, t, h, dy, y, s, x = contiguous(dx, t, h, dy, y, s, x)
     for j in range(t.size):
-        carry = dy[j] * (1 - abs(s[j]))
+        carry = dy[j] - dy[j] * abs(s[j])
         dx[j] = carry
         t[j] = carry * (y[j] - x[j])
         h[j] = dy[j] * max(s[j], s.dtype.type(0))

@@ -25,6 +25,7 @@ from tiedtools.kernels.base.tiles import EVERYTHING, ROWS, dots, row_dots
 from tiedtools.kernels.rnnlm import ngrams
 from tiedtools.kernels.rnnlm.elman import copy, limit, scale
 from tiedtools.kernels.rnnlm.rnnlmtypes import DOC, DOC_COUNT, DOC_FIRST, DOC_SCALED, DOC_SUM
+from tiedtools.kernels.rnnlm.rows import learn_rows
 
 BLOCK = 32  # words; at this size, sums over word pairs cost less than reading W_c for each word
 NONE = np.zeros(0, np.int32)
@@ -76,12 +77,11 @@ def predict(T, first, targets, logs, weights, space, rules, learning):
                 row_dots(scores, X[at : at + 1], word_out, low, size)
                 word_features = ngrams.add(s, direct, slots[1], words, first + t, rules.order, k, size)
                 logs[t] += softmax_errors(f, s, size, targets[t] - low)
-                if learning or D:
-                    product(B, F[at : at + 1, :size], word_out[low : low + size], False)
                 if at_once:
                     ngrams.learn(direct, f, slots[1], word_features, size, lr, rules.shrink)
-                    scale(f, size, lr)
-                    product(word_out[low : low + size], F[at : at + 1, :size].T, X[at : at + 1], True)
+                    learn_rows(B, f, X, word_out[low : low + size], lr)
+                elif learning or D:
+                    product(B, F[at : at + 1, :size], word_out[low : low + size], False)
             else:
                 B[0] = 0
             if at_once:  # only now, because words and classes may share slots
@@ -161,7 +161,7 @@ def softmax_errors(e, z, n, target):
         e[j] = exp(z[j] - top)
     for j in range(n):
         total += e[j]
-    scale = -1 / total
+    scale = -e.dtype.type(1) / total
     for j in range(n):
         e[j] *= scale
     e[target] += 1

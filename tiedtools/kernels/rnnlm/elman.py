@@ -79,7 +79,7 @@ def backward(space, emb, hid, start, first, T, reach, cutoff, lr):
 def to_input(r, error, h, M):
     """r = error * h * (1 - h): the error before the sigmoid."""
     for j in range(M):
-        r[j] = error[j] * h[j] * (1 - h[j])
+        r[j] = error[j] * (h[j] - h[j] * h[j])
 
 
 @jit

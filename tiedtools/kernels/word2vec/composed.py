@@ -43,13 +43,6 @@ def number(words, known, numbers, tokens, occurs, each):
 
 
 @jit
-def forget(numbers, words):
-    """Make words unknown again."""
-    for k in range(words.size):
-        numbers[words[k]] = -1
-
-
-@jit
 def local_noise(table, drawn, share, small, large):
     """Build the alias table of the words drawn, local numbers int32 [draws]; the other arguments are as for `alias`."""
     for k in range(share.size):

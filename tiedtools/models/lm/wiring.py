@@ -6,12 +6,12 @@ Where `c` is Any, it is an LstmConfig, whose settings for layers and subwords ar
 """
 
 import math
+import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tiedtools.files.families import imported
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.network.config import CELLS
 from tiedtools.network.encoders import CharCNN, MorphSum, SylConcat
@@ -117,7 +117,7 @@ def make_cell(params: Params, c: LstmConfig, k: int, width: int, n: int, start: 
     Inan et al. 2017 use one mask for the state, the same as for the layer's output. Gal and Ghahramani 2016 use one
     mask per gate, both for the state and for the layer's input; an RHN has one mask for each.
     """
-    Cell = imported(CELLS[c.cell])
+    Cell = pkgutil.resolve_name(CELLS[c.cell])
     masks = lambda sites, n, rate: Masks(params, sites, n, rate, batch) if rate else None
     if c.dropout_kind == "gal":
         of_state, of_x = ([(site, k, gate) for gate in range(Cell.gates)] for site in ("state", "gates"))

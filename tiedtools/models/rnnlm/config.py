@@ -24,7 +24,7 @@ class RnnlmConfig(Checked):
     start_doc   with "sum" and doc_lr = lr, the initial vector would become the vector at the end of the sentence, which
                 would amount to no reset
     sentences   backpropagate through whole sentences, up to 512 words; implies `independent`
-    beta        every 10th word, w -= lr beta w, for the weights of the classes, of the words in the word's class, and
+    beta        every 10th word, w -= lr beta w, for the weights of the classes, of the words in the word's class,
                 and the weights that errors pass through
     direct      number of weights of n-gram features (not millions), shared by hashing; 0: no features
 

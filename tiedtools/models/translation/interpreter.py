@@ -81,10 +81,8 @@ class Interpreter:
         options = dict(self.searching, normalize=self.normalize, align=self.align)
         for chunk in self.chunks(lines):
             sources = [self.read(number, words) for number, words in chunk]
-            full = [k for k, ids in enumerate(sources) if len(ids) > 1]
-            decoded = iter(decode(self.model, [sources[k] for k in full], self.batch, **options))
-            for source in sources:
-                yield [self.translation(source, h) for h in next(decoded)] if len(source) > 1 else [EMPTY]
+            for source, hypotheses in zip(sources, decode(self.model, sources, self.batch, **options)):
+                yield [self.translation(source, h) for h in hypotheses] or [EMPTY]
 
     def scores(self, pairs: Iterable[tuple[int, list[str], list[str]]]) -> Iterator[Translation]:
         """Yield the scored Translation of each of `pairs`, (number, words, translated words)."""
@@ -128,12 +126,14 @@ def decode(
     model: Any, sources: list[np.ndarray], batch: int = BATCH, between: Callable[[], object] = lambda: None,
     **options: Any,
 ) -> list[list[Any]]:  # fmt: skip
-    """Return the hypotheses of beam.search for each source, in order; `sources`: list of int32 ids with `</s>`.
+    """Return the hypotheses of beam.search for each source, in order, none for an empty line.
 
-    between  called after each batch
+    sources  list of int32 ids with `</s>`; between: called after each batch
     """
-    results: list[Any] = [None] * len(sources)
-    for rows in by_length([len(ids) for ids in sources], batch, POSITIONS):
+    results: list[Any] = [[] for _ in sources]
+    full = np.flatnonzero([len(ids) > 1 for ids in sources])
+    for order in by_length([len(sources[k]) for k in full], batch, POSITIONS):
+        rows = full[order]
         for k, hypotheses in zip(rows, beam.search(model, stack([sources[k] for k in rows]), **options)):
             results[k] = hypotheses
         between()
@@ -146,21 +146,17 @@ def stack(lines: list[np.ndarray]) -> np.ndarray:
 
 
 def text_bleu(
-    model: Any, ids: np.ndarray, references: list[str], between: Callable[[], object] = lambda: None, beam: int = 1,
-    max_length: int = 200,
-) -> float:  # fmt: skip
+    model: Any, ids: np.ndarray, references: list[str], between: Callable[[], object] = lambda: None, beam: int = 1
+) -> float:
     """Return the BLEU, in percent, of the translations of a text.
 
     ids         int32 ids of the source, 0 at the end of each line; empty lines are translated as empty lines
     references  one per line
     """
-    sources = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1)
-    full = [k for k, source in enumerate(sources) if len(source) > 1]
-    hypotheses, restore = [""] * len(sources), Segmenter(model.codes).restore
-    found = decode(model, [sources[k] for k in full], between=between, beam=beam, max_length=max_length)
-    for k, (best, *_) in zip(full, found):
-        hypotheses[k] = restore([model.target_vocab.words[word] for word in best.ids])
-    return bleu(hypotheses, [references]).score
+    sources, words = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1), model.target_vocab.words
+    found = decode(model, sources, between=between, beam=beam)
+    best = [[words[word] for hypothesis in hypotheses[:1] for word in hypothesis.ids] for hypotheses in found]
+    return bleu([*map(Segmenter(model.codes).restore, best)], [references]).score
 
 
 def side_by_side(

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, log
 from tiedtools.models.translation import bleu
@@ -96,7 +95,7 @@ class TranslationTrainer(Trainer):
     def begin(self, model: Translator, text: Bitext, resume: bool) -> Fit:
         files, valid, measure = self.files, text.valid, None
         if valid is not None and self.bleu:
-            measure = lambda model: text_bleu(model, valid.source, text.references or [], interrupts.check)
+            measure = lambda model, poll: text_bleu(model, valid.source, text.references or [], poll)
         saving = files.checkpoint, files.checkpoint_minutes, resume
         return Fit(model, text.train, valid, self.schedule, *saving, validate=evaluate, measure=measure)
 

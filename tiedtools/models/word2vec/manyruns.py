@@ -63,7 +63,7 @@ class TrainedRuns(Runs):
 
     def configuration(self, run: int) -> Config:
         """Return the Config of a run, counted from 0; with fewer runs than threads, it has several threads."""
-        threads, R = max(1, self.config.threads // len(self)), len(self)
+        threads, R = max(1, self.config.threads // len(self.finished)), len(self)
         seed = self.training["seeds"][run - self.W] if run >= self.W else (self.config.seed + R + run) % 2**32
         return dataclasses.replace(self.config, threads=threads, seed=seed)
 
@@ -81,13 +81,17 @@ class TrainedRuns(Runs):
         """Raise TiedtoolsError: there are several vectors of each word."""
         raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
 
-    def save(self, file: BinaryIO) -> None:
+    def complete(self) -> Runs:
+        """Return the Runs that are finished."""
         done = np.flatnonzero(self.finished[self.W :])
         seeds = [self.training["seeds"][k] for k in done]
         matrix = self.matrix if len(done) == len(self) else self.matrix[done]
         training = (self.settings or {}) | self.training | dict(runs=len(done), seeds=seeds)
         whole = self.whole[self.finished[: self.W]]
-        Runs(self.words, matrix, self.present[done], self.counts, training, whole).save(file)
+        return Runs(self.words, matrix, self.present[done], self.counts, training, whole)
+
+    def save(self, file: BinaryIO) -> None:
+        self.complete().save(file)
 
 
 class OneOfMany(Progress):
@@ -129,7 +133,9 @@ class ManyRuns(Session):
             options = dict(
                 kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
             )
-            del options["threads"], options["runs"]
+            del options["threads"]
+            runs = options.pop("runs")
+            options |= {"runs": runs} if model.W else {}  # the seeds of the runs on the whole text depend on it
             identity = checkpoints.identity(options, text=text.parts(), documents=bounds.astype(np.int32))
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, [type(model.config)])
             if resume:

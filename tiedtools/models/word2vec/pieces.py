@@ -169,7 +169,7 @@ class Pieces(Workspace):
             common.local[thread] = common.proj
         local = SimpleNamespace(model=self.local, noise=noise, tree=run.tree, stop=run.stop)
         self.inner.train(local, totals, n, lr, seed)
-        composed.forget(self.numbers, words[:known])
+        self.numbers[words[:known]] = -1
         if not lr:
             return
         stopped, gate = run.stop[0] != 0, common.gate

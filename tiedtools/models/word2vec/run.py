@@ -99,8 +99,16 @@ class Run(Session):
         self.progress = progress or self.progress
         self.compile()
         self.progress.begin(self.model.config.epochs * self.words, self.done, self.history)
-        with self.clock(), interrupts.deferred() if self.defers else contextlib.nullcontext(), self.restored():
-            self.train()
+        with self.clock(), interrupts.deferred() if self.defers else contextlib.nullcontext():
+            try:
+                self.train()
+            except Diverged:
+                if self.checkpoint:
+                    try:
+                        self.load(self.checkpoint)
+                    except TiedtoolsError:  # the file was removed or replaced
+                        self.checkpoint = None
+                raise
         if not self.predictions:
             raise TiedtoolsError(
                 "no word has a neighbor to predict it from; give longer lines, or disable subsampling with `sample=0`"
@@ -128,19 +136,6 @@ class Run(Session):
             self.report_epochs()
             if self.checkpoint:
                 self.checkpoint.attempt(*self.contents())
-
-    @contextlib.contextmanager
-    def restored(self) -> Iterator[None]:
-        """Context manager that restores the last checkpoint, if there is one, when training diverges."""
-        try:
-            yield
-        except Diverged:
-            if self.checkpoint:
-                try:
-                    self.load(self.checkpoint)
-                except TiedtoolsError:  # the file was removed or replaced
-                    self.checkpoint = None
-            raise
 
     def pieces(self) -> Iterator[int]:
         """Yield jobs in order, to the end of an epoch if there is a validation text, or until `pausing` is set.

@@ -11,7 +11,7 @@ from tiedtools.models.continuing import log_start
 from tiedtools.models.word2vec import exchange, workspaces
 from tiedtools.models.word2vec.config import Config, Resampling, written
 from tiedtools.models.word2vec.continuing import check, read_source, start_from
-from tiedtools.models.word2vec.manyruns import ManyRuns, TrainedRuns, documents_of
+from tiedtools.models.word2vec.manyruns import WHOLE, ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
 from tiedtools.models.word2vec.ranksrun import RanksRun
 from tiedtools.models.word2vec.run import Run
@@ -106,7 +106,8 @@ class Word2VecTrainer(Trainer):
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        source = self.raw(share, unit="document" if self.resampling.document == "record" else "text")
+        unit = {"record": "document", "paragraph": "paragraph"}.get(self.resampling.document or "", "text")
+        source = self.raw(share, unit=unit)
         text = encode(source, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
@@ -176,7 +177,7 @@ class Word2VecTrainer(Trainer):
     def memory(self, text: EncodedText) -> int:
         if self.resampling.runs:
             one = self.Model.memory(text.vocab, dataclasses.replace(self.config, threads=1))
-            return min(self.config.threads, self.resampling.runs) * one + 4 * text.size
+            return min(self.config.threads, self.resampling.runs + WHOLE) * one + 4 * text.size
         return super().memory(text) + (exchange.memory(text.vocab, self.config) if self.ranks else 0)
 
     def sizes(self, model: Any) -> dict[Any, int]:
