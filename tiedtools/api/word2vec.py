@@ -14,7 +14,6 @@ from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, conf
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
-from tiedtools.vectors import runs
 from tiedtools.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -120,6 +119,6 @@ class Word2Vec(Estimator):
         """The Runs of several models trained by `fit(..., runs=N)`. Raises TiedtoolsError for a single model."""
         from tiedtools.api.runs import Runs
 
-        if not isinstance(self.model, runs.Runs):
+        if not (complete := getattr(self.model, "complete", None)):
             raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
-        return Runs.of(self.model.complete())
+        return Runs.of(complete())

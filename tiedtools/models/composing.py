@@ -36,7 +36,7 @@ def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]],
         return vectors.compose
     if subwords in (None, "ngrams") or which != "in" and config.get("reuse") == "plain":
         return None
-    return functools.partial(compose, load_model(model_file), which=which, name=path)
+    return functools.partial(compose, load_model(str(model_file)), which=which, name=path)
 
 
 def needed(path: str) -> Callable[[list[str]], Vectors]:
