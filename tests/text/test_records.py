@@ -135,6 +135,8 @@ def test_documents_are_lines_paragraphs_or_files(paths, monkeypatch, kind, expec
     words = ["\n", *text.vocab.words[1:]]
     shown = ["".join(words[k] + " " * bool(k) for k in ids) for ids in documents(text.ids, marks.bounds(text.ids))]
     assert [document.replace(" \n", "\n").rstrip(" ") for document in shown] == expected
+    text = encode(paths[::-1], 3, marks=(marks := Marks("paragraph")))
+    assert len(marks.bounds(text.ids)) == 1 + 2 + 3  # a paragraph ends with its file
 
 
 def test_rearranged_texts_are_their_documents_in_order(paths):

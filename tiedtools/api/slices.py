@@ -40,7 +40,8 @@ def train_slices(
     """
     names = [os.path.basename(split_compression(text)[0]).split(".")[0] for text in texts]
     if len(names) < 2 or len(set(names)) < len(names) or "-" in names:
-        raise TiedtoolsError(f"slices need two or more texts with different names, not {' '.join(texts)}")
+        what = "slices need two or more texts whose names differ before the first dot"
+        raise TiedtoolsError(f"{what}, not {' '.join(texts)}")
     config = Word2Vec(**settings).configured[0]
     if config.hs:
         raise Contradiction("`hs` and `slices` exclude each other: no training continues with its tree")
@@ -70,6 +71,11 @@ def train_slices(
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
+    for output in filter(os.path.exists, outputs):
+        old = Runs.load(output).training
+        for name in ("resample", "document") if old["runs"] > 1 else ():
+            if run.get(name) not in (None, old[name]):
+                raise TiedtoolsError(f"{output}: was trained with `{name}={old[name]}`; choose another folder")
     for name, text, output in zip(names, texts, outputs):
         if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
             log.info(f"slice {name}")

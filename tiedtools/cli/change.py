@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, Reading
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
@@ -22,7 +23,7 @@ from tiedtools.text.sources import numbered_lines
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
-        integer("top", 20, "Number of words to print, by decreasing excess; 0: all.", least=0),
+        integer("top", 20, "Number of words to print, by decreasing excess; 0: all, as with --words.", least=0),
         integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
                 " between them at random."),
         *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
@@ -72,7 +73,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     if slices and (words := [*others, *(listed or [])]):
         return over_time(a, slices, words)
     if not slices and len(others) != 1:
-        raise click.UsageError("give A and B, or a folder of slices")
+        raise click.UsageError("give A and B, with words in --words FILE, or a folder of slices, with words after it")
     one, two = (next(iter(slices)), [*slices][-1]) if slices else (a, others[0])
     if slices:
         lines, only_a, only_b = changes(slices[one], slices[two], align=False)
@@ -87,7 +88,10 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: line["expected"] - line["change"])
-    text = aligned(lines[: options["top"] or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
+    top = options["top"] if listed is None or "top" in explicit(ctx) else None
+    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
+    unknown = [word for word in absent if word not in {*only_a, *only_b}]
+    text += f"in neither: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
 
@@ -96,14 +100,15 @@ def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
     from tiedtools.evaluation.shift import paths
 
     lines = paths(slices, words)
-    if unknown := {*words} - {line["word"] for line in lines}:
-        raise TiedtoolsError(f"{folder}: no slice has {sorted(unknown)[0]!r}; check its spelling")
+    unknown = sorted({*words} - {line["word"] for line in lines})
+    for word in unknown:
+        log.error(f"tiedtools: {folder}: no slice has {word!r}; check its spelling")
     rows = [
         {"word": line["word"], "slice": line["slice"], "count": line["count"], "cosine": brief(line["cosine"]),
          "95% interval": span(line["low"], line["high"]), "neighbors": " ".join(line["neighbors"])}
         for line in lines
     ]  # fmt: skip
-    return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines))
+    return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines), int(bool(unknown)))
 
 
 def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:

@@ -159,6 +159,8 @@ class Marks:
         ends = np.frombuffer(ids, np.int32) == 0
         if path != self.path and self.path is not None:
             self.files.append(self.ends)
+            if self.kind in ("paragraph", "record"):  # none continues in the next file
+                self.starts.append(self.ends)
         if self.kind in ("paragraph", "record"):
             empty = ends & np.append(self.line_ended, ends[:-1])
             self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()

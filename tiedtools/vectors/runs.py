@@ -47,9 +47,10 @@ class Runs:
 
     @classmethod
     def of_one(cls, vectors: Any) -> "Runs":
-        """Return Vectors as a single run, with unknown counts (0)."""
+        """Return Vectors as a single run, with their counts, 0 if unknown."""
         V = len(vectors)
-        return cls(vectors.words, vectors.matrix[None], np.ones((1, V), np.int64), np.zeros(V, np.int64), {})
+        counts = np.zeros(V, np.int64) if vectors.counts is None else vectors.counts
+        return cls(vectors.words, vectors.matrix[None], np.ones((1, V), np.int64), counts, {})
 
     def __len__(self) -> int:
         return len(self.matrix)

@@ -197,7 +197,7 @@ class ManyRuns(Session):
     def report(self) -> None:
         """Report progress, and the figures of runs that have finished since the last report."""
         under_way = [run for run, done in zip(self.runs, self.model.finished) if run.done and not done]
-        under_way = under_way or [run for run in self.runs if run.done] or self.runs
+        under_way = under_way or [run for run in self.runs if run.figures] or self.runs
         loss, lr = (float(np.mean([getattr(run, name) for run in under_way])) for name in ("loss", "lr"))
         self.progress.update(round(sum(run.done for run in self.runs)), loss, lr)
         reported = {figures["run"] for figures in self.history}

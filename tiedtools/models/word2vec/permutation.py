@@ -52,6 +52,9 @@ class PermutationTrainer(Word2VecTrainer):
         first = int(np.searchsorted(bounds[:-1], after_first))
         if not 0 < first < len(bounds) - 1:
             raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one has no words of the vocabulary")
+        if len(bounds) == 3:
+            what = "one document each, so that nothing can be exchanged; choose another `document`"
+            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: {what}")
         log.info(f"{first:,} and {len(bounds) - 1 - first:,} documents (one per {self.marks.kind})")
         session = PermutedRuns(model, text, bounds, *files)
         session.first = first
