@@ -92,11 +92,8 @@ def test_documented_needs(monkeypatch):
     rows = re.findall(r"^\| (CBOW|skip-gram) (untied|tied|tied, fixed signs|tied\+L) \| (\d+, .*) \|$", page, re.M)
     assert len(rows) == 8
     for kind, tying, told in rows:
-        options = dict(
-            TYINGS[{"tied+L": "linear", "tied, fixed signs": "signs"}.get(tying, tying)],
-            size=300,
-            architecture="cbow" if kind == "CBOW" else "skipgram",
-        )
+        options = dict(TYINGS[{"tied+L": "linear", "tied, fixed signs": "signs"}.get(tying, tying)], size=300)
+        options["architecture"] = "cbow" if kind == "CBOW" else "skipgram"
         config = Config(precision="float32", **options)
         exact, half = Config(exact=True, **options), Config(precision="bfloat16", **options)
         (flops, moved), (flops_exact, moved_exact) = (w2vlimits.needs(c, 5) for c in (config, exact))

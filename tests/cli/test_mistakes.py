@@ -54,6 +54,7 @@ MISTAKES = r"""
 1 eval-analogy none --set questions | none
 2 eval-analogy - - --set questions | only once
 2 ppl lm.npz -debug 3 | debug
+2 ppl lm.npz text --unit nats | --unit needs --words
 2 ppl lm.npz - - | only once
 2 generate lm.npz --temperature nan | finite
 2 generate lm.npz --lines -1 | lines

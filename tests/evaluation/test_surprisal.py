@@ -174,7 +174,7 @@ def test_means_match_the_definition(monkeypatch, repeated, words, piece):
 
 
 def test_means_of_a_model_with_a_document_vector(tmp_path):
-    """The vector is updated with the words of the text, not with those that are averaged."""
+    """The words of the text update the vector; the words whose probability is averaged do not."""
     model, ids = rnnlmcase.model(**rnnlmcase.DOC, doc_lr=0.5), rnnlmcase.text(200, oov=0)
     (tmp_path / "text").write_text("".join(f"w{k} " if k else "\n" for k in ids))
     state, distributions = model.start(1), []

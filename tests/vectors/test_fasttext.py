@@ -136,8 +136,9 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
         assert (result.exit_code, result.stderr) == (0, "")
         assert not {line.split("\t")[1] for line in result.stdout.splitlines()} & {"wherever"}
     result = run("nn", path, "the", "--counts", "--min-count", 8)
-    assert [line.split("\t")[1::2] for line in result.stdout.splitlines()] == [["</s>", "9"], ["where", "8"]][::1]
+    assert [line.split("\t")[1::2] for line in result.stdout.splitlines()] == [["</s>", "9"], ["where", "8"]]
     assert run("analogy", path, "where", "the", "wherever", "-k", 1).exit_code == 0
+    assert run("cosine", path, "the", "where").exit_code == run("shift", path, path).exit_code == 0
     for command in ["pca", path], ["compare", path, path], ["check", path], ["convert", path, tmp_path / "v.npy"]:
         assert run(*command).exit_code == 0, command
     np.testing.assert_array_equal(Vectors.read(tmp_path / "v.npy").matrix, Vectors.read(path).matrix)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tiedtools.api.estimator import Estimator, Path, files
 from tiedtools.base.aliases import METHODS
+from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
 from tiedtools.evaluation.lexicon import Lexicon, lines
@@ -58,7 +59,9 @@ class LanguageModel(Estimator):
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
         if kind in CELLS and kind not in kinds():
-            kind, settings = "lm", dict(cell=kind, **settings)
+            if "cell" in settings:
+                raise Contradiction(f"`cell` is {kind} already, as the kind says; omit it")
+            kind, settings = "lm", settings | dict(cell=kind)
         one_of("kind", kind, [*kinds(), "gru", "rhn"])
         self.kind = kind
         super().__init__(kinds()[kind].get("configure"), settings)

@@ -48,9 +48,15 @@ def train_slices(
     compass = os.path.join(folder, COMPASS)
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
+    run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
     checkpoint = os.path.join(folder, "compass.checkpoint")
     if os.path.exists(compass):
         refuse_others(compass, settings, texts)
+        for output in filter(os.path.exists, outputs):
+            old = Runs.load(output).training
+            for name in ("resample", "document") if old["runs"] > 1 else ():
+                if run.get(name) not in (None, old[name]):
+                    raise TiedtoolsError(f"{output}: was trained with `{name}={old[name]}`; choose another folder")
     elif any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     for text in texts:
@@ -70,12 +76,6 @@ def train_slices(
             os.remove(checkpoint)
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
-    run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
-    for output in filter(os.path.exists, outputs):
-        old = Runs.load(output).training
-        for name in ("resample", "document") if old["runs"] > 1 else ():
-            if run.get(name) not in (None, old[name]):
-                raise TiedtoolsError(f"{output}: was trained with `{name}={old[name]}`; choose another folder")
     for name, text, output in zip(names, texts, outputs):
         if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
             log.info(f"slice {name}")

@@ -243,8 +243,8 @@ class Continuation(Checked):
     """Settings of training that continues from earlier vectors; see docs/time.md."""
 
     init_from: str | None = setting(None, metavar="FILE")(
-        "Start from a model of `w2v`, or from any file of word vectors. The words of both make the vocabulary; their"
-        " counts are added. With a model, its settings are the defaults, except for the learning rate."
+        "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary, with `grow` also"
+        " those of TEXT; counts are added. With a model, its settings are the defaults, except for the learning rate."
     )
     grow: bool = setting(False)("With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(

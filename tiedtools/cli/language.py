@@ -86,8 +86,9 @@ def generate(
 ) -> Iterator[Answer]:  # fmt: skip
     """Sample text from the language model in MODEL, word by word.
 
-    The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, a line may never
-    end, or all lines may be empty. With both --lines and --words, sampling stops at whichever limit is reached first.
+    The text starts after `</s>`, and each line continues from the previous ones. At low temperatures, or with a small
+    --top-k, a line may never end, or all lines may be empty. With both --lines and --words, sampling stops at whichever
+    limit is reached first.
     """
     from tiedtools.evaluation.continuation import sampled
 
@@ -217,6 +218,8 @@ def ppl(
         raise click.UsageError(f"--batch {batch} splits lines: use {shown_with} with --independent or --batch 1")
     if words and (debug or average or repeats or len(texts) > 1):
         raise click.UsageError("--words prints one table: give one TEXT, without --debug, --average, and --repeats")
+    for name in sorted(explicit(click.get_current_context()) & {"unit", "separator"}) if not words else ():
+        raise click.UsageError(f"--{name} needs --words")
     probed = [*average, *[perplexity.REPEAT] * repeats]
     if probed and "-" in texts:
         raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")

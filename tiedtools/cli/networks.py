@@ -137,8 +137,10 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     texts, files = training.texts_for(ctx), training.files_of(ctx)
     trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
-    untested = {} if ctx.params["test"] else {"mc_samples": "without --test"}
-    training.warn_idle(ctx, idle(trainer.config, trainer.schedule) | untested)
+    more = {} if ctx.params["test"] else {"mc_samples": "without --test"}
+    if "init_from" in continued and not continued.get("grow"):
+        more |= dict.fromkeys(("min_count", "max_vocab"), "with --init-from, without --grow")
+    training.warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
     training.train(ctx, trainer, LmReport(debug))
 
 

@@ -43,6 +43,8 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
         recorded = read(path)
     directory = recorded["directory"] if directory is None else directory
     name, *argv = recorded["argv"] or [""]
+    if not name:
+        raise TiedtoolsError(f"{path}: recorded by a Python program; run that program again")
     if name not in COMMANDS:
         raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(sorted(COMMANDS))} run; give one")
     if origin := recorded.get("origin"):

@@ -143,8 +143,7 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"], "lm_prob": ["weight"],
         "rnnlm": ["anti_kasparek"],
     }  # fmt: skip
-    idle = {name: as_option(needs) for needs, names in needed.items() for name in names if not options[needs]}
-    idle = {name: f"without {option}" for name, option in idle.items()}
+    idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}
     warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)

@@ -48,7 +48,7 @@ def free_name(ctx: click.Context) -> str | None:
     kind = f"{ctx.command.name}.npz"
     if ctx.command.name == "w2v":
         kind = "runs" if ctx.params["runs"] else "vectors.bin" if ctx.params["binary"] else "vectors.txt"
-    names = (f"{stem}{number}.{kind}" for number in itertools.chain([""], range(-2, -(10**9), -1)))
+    names = (f"{stem}{number}.{kind}" for number in itertools.chain([""], itertools.count(-2, -1)))
     return next(name for name in names if not os.path.lexists(name))
 
 
@@ -89,6 +89,7 @@ def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
 
 def train(ctx: click.Context, trainer: Any, report: Any) -> Any:
     """Train with a Report and return the model; `tiedtools rerun` receives the manifest through ctx.obj."""
+    warn_idle(ctx, {} if ctx.params["checkpoint"] else {"checkpoint_minutes": "without --checkpoint"})
     names, rerun = option_names(ctx), ctx.obj
     options = {name: ctx.params[name] for name in names if name in ctx.params}
     report.note = ctx.meta.get("note")

@@ -98,12 +98,17 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if mpi:
         settings.setdefault("threads", mpi.threads(available_cores()))
     several = {name: settings.pop(name) for name in OF_RUN if name in settings}
-    if "init_from" in several:
-        from tiedtools.models.word2vec.continuing import settings_of_source
-
-        settings = settings_of_source(several["init_from"]) | settings
-    model = Word2Vec(**settings)
-    config = model.configured[0]
+    files, parallel, trainer = files_of(ctx), None, None
+    if mpi:
+        parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
+        if mpi.rank:
+            files = {name: value for name, value in files.items() if name in ("write", "binary")}
+    model = Word2Vec()
+    model.settings = settings  # checked by `trainer`, since a model to continue from has defaults
+    if not options["slices"]:
+        arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
+        trainer = model.trainer(texts_of(ctx), parallel=parallel, **arguments, **several, **files)
+    config = trainer.config if trainer else model.configured[0]
     idle = {
         "without --tie-signs": ("negated",) if config.tying != "signs" else (),
         "without --tie-linear": OF_L if config.tying != "linear" else (),
@@ -115,19 +120,14 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
+    unread = "init_from" in several and not several.get("grow")
+    idle["with --init-from, without --grow"] = ("min_count", "max_vocab") if unread else ()
     idle["without an MPI launcher"] = () if mpi else ("exchange_words", "exchange_precision")
     warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
-    if options["slices"]:
+    if trainer:
+        train(ctx, trainer, Report(options["debug"]))
+    else:
         train_time_slices(ctx, settings, several)
-        return
-    arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
-    arguments |= several
-    files, parallel = files_of(ctx), None
-    if mpi:
-        parallel = dict(ranks=mpi, **{name: options[name] for name in ("exchange_words", "exchange_precision")})
-        if mpi.rank:
-            files = {name: value for name, value in files.items() if name in ("write", "binary")}
-    train(ctx, model.trainer(texts_of(ctx), parallel=parallel, **arguments, **files), Report(options["debug"]))
 
 
 def train_time_slices(ctx: click.Context, settings: dict[str, Any], several: dict[str, Any]) -> None:

@@ -212,14 +212,14 @@ def mean_probabilities(
         """Return the probability of each word, and whether it is the target, [T, B, words, 2]."""
         guesses = [ids if word is REPEAT else np.full_like(ids, code) for word, code in index.items()]
         values = np.empty((*ids.shape, len(guesses), 2))
-        # A document vector is updated after each word: no guess may precede a true word.
-        step = 1 if getattr(model.config, "doc_dim", 0) else len(ids)
+        adapts = getattr(model.config, "doc_dim", 0)  # to each target: no guess may precede a true word
+        step = 1 if adapts else len(ids)
         for t in range(0, len(ids), step):
             part = slice(t, t + step)
             for k, guess in enumerate(guesses):
-                values[part, :, k, 0] = np.exp(score(model, ids[part], guess[part], state)[0])
-                values[part, :, k, 1] = targets[part] == guess[part]
-            state = score(model, ids[part], targets[part], state)[1]
+                logprobs, after = score(model, ids[part], guess[part], state)
+                values[part, :, k, 0], values[part, :, k, 1] = np.exp(logprobs), targets[part] == guess[part]
+            state = score(model, ids[part], targets[part], state)[1] if adapts else after
         return values, state
 
     sums, predicted = np.zeros((len(index), 2)), 0

@@ -116,6 +116,8 @@ class Phrases(Checked):
         """Return a function that joins the phrases in whole lines of a text, with a blank between words."""
         from tiedtools.text.phrasetext import Joiner
 
+        if not self.passes:
+            raise TiedtoolsError("no phrases are learned; call `fit` with a text, or `load`")
         return Joiner(self)
 
     def learn(self, paths: list[Any], errors: str = "strict") -> Iterator[bytes]:
@@ -183,7 +185,7 @@ class Phrases(Checked):
                 remedy = "give a list that `tiedtools phrases --save` wrote"
                 raise TiedtoolsError(f"{shown(path)}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
         phrases = cls(delimiter=delimiter or "_")
-        phrases.passes = passes
+        phrases.passes = passes or [[]]  # of a text without phrases
         return phrases
 
 

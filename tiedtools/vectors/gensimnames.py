@@ -46,7 +46,10 @@ class GensimNames(Renaming):
     def to_gensim(self: Any) -> Any:
         """Return gensim KeyedVectors with a copy of these vectors. Raises TiedtoolsError if gensim is not installed."""
         keyed = library("gensim.models", "conversion needs gensim").KeyedVectors(self.dim)
-        keyed.add_vectors(list(self.index), self.matrix[list(self.index.values())])
+        rows = list(self.index.values())
+        keyed.add_vectors(list(self.index), self.matrix[rows])
+        if self.counts is not None:
+            keyed.expandos["count"] = np.asarray(self.counts)[rows]
         return keyed
 
     @classmethod

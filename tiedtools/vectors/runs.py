@@ -50,7 +50,7 @@ class Runs:
         """Return Vectors as a single run, with their counts, 0 if unknown."""
         V = len(vectors)
         counts = np.zeros(V, np.int64) if vectors.counts is None else vectors.counts
-        return cls(vectors.words, vectors.matrix[None], np.ones((1, V), np.int64), counts, {})
+        return cls(vectors.words, np.asarray(vectors.matrix)[None], np.ones((1, V), np.int64), counts, {})
 
     def __len__(self) -> int:
         return len(self.matrix)

@@ -110,7 +110,7 @@ class Vectors(GensimNames):
         """
         if isinstance(word, slice):
             return self.take(word)
-        rows = [self.row(each) for each in word] if isinstance(word, list) else self.row(word)
+        rows = [self.row(each) for each in word] if isinstance(word, list | np.ndarray) else self.row(word)
         return np.asarray(self.matrix[rows], np.float32)
 
     def items(self) -> Iterator[tuple[Any, Matrix]]:
@@ -129,7 +129,7 @@ class Vectors(GensimNames):
 
     def restrict(self, words: int | Iterable[str]) -> "Vectors":
         """Return the Vectors of the first `words` words, or of these distinct words, without unknown ones."""
-        if isinstance(words, int):
+        if isinstance(words, int | np.integer):
             return self.take(slice(checked("words", words, int, Range(0))))
         return self.take([self.index[word] for word in words if word in self.index])
 

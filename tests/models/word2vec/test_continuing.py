@@ -104,7 +104,7 @@ def test_words_that_the_text_or_the_model_lacks(saved, tmp_path, caplog):
     assert any("none of its words" in record.getMessage() for record in caplog.records)
 
 
-@pytest.mark.parametrize("name", ["v.txt", "v.npy", "v.npz:in"])
+@pytest.mark.parametrize("name", ["v.txt", "v.npy", "v.npz:in", "v:1.txt", "v/"])
 def test_any_vectors_are_a_start(saved, tmp_path, name):
     old, path = saved()
     if name == "v.npz:in":
@@ -324,7 +324,7 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
     assert len(reported) == 20 - len(part)
     with pytest.raises(tt.TiedtoolsError, match="resample"):
         tt.Word2Vec(**settings).fit(SENTENCES, runs=4, resample="shuffle", resume=True, **files)
-    with pytest.raises(tt.TiedtoolsError, match="runs=20"):  # runs on the whole text have seeds after those of all
+    with pytest.raises(tt.TiedtoolsError, match="runs=20"):  # on which the seeds of the runs on the whole text depend
         tt.Word2Vec(**settings).fit(SENTENCES, runs=21, resume=True, **files)
 
 

@@ -4,7 +4,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.tiles import I32, I64, VECTOR, Emitter
+from tiedtools.kernels.base.tiles import I32, I64, VECTOR, Emitter, each_case
 
 MOST = 20 if VECTOR == 64 else 10  # vectors of a row that are summed at once; the others of 32 or 16 registers are free
 
@@ -16,30 +16,23 @@ def sum_tile(typingctx, out, matrix, rows, weights, i, d, first, stop, share, ac
     def codegen(context, builder, signature, args):
         e = Emitter(context, builder, signature, args)
         i, d, first, stop, share, accumulate, width = args[4:]
-        done = builder.append_basic_block("done")
-        choice = builder.switch(width, done)
-        for count in range(1, MOST + 1):
-            chosen = builder.append_basic_block("tile")
-            choice.add_case(I64(count), chosen)
-            with builder.goto_block(chosen):
-                sums = e.sums(count)
-                with cgutils.for_range_slice(builder, first, stop, I64(1), inc=True) as (j, _):
-                    number = builder.sext(e.load(e.address(2, j), I64(0), I32), I64)
-                    weight = e.broadcast(e.load(e.address(3, number), I64(0), e.scalar)) if len(e.arrays) > 3 else None
-                    row = e.address(1, number, 0, d)
-                    for q, total in enumerate(sums):
-                        loaded = e.load(row, I64(q * VECTOR))
-                        if weight:
-                            e.fma(weight, loaded, total)
-                        else:
-                            builder.store(builder.fadd(loaded, builder.load(total)), total)
-                target, part = e.address(0, i, 0, d), e.broadcast(share)
+        for count in each_case(builder, width, range(1, MOST + 1)):
+            sums = e.sums(count)
+            with cgutils.for_range_slice(builder, first, stop, I64(1), inc=True) as (j, _):
+                number = builder.sext(e.load(e.address(2, j), I64(0), I32), I64)
+                weight = e.broadcast(e.load(e.address(3, number), I64(0), e.scalar)) if len(e.arrays) > 3 else None
+                row = e.address(1, number, 0, d)
                 for q, total in enumerate(sums):
-                    old = builder.select(accumulate, e.load(target, I64(q * VECTOR)), e.zero)
-                    fma = builder.call(e.fma_function, [part, builder.load(total), old])
-                    e.store(fma, target, I64(q * VECTOR))
-                builder.branch(done)
-        builder.position_at_end(done)
+                    loaded = e.load(row, I64(q * VECTOR))
+                    if weight:
+                        e.fma(weight, loaded, total)
+                    else:
+                        builder.store(builder.fadd(loaded, builder.load(total)), total)
+            target, part = e.address(0, i, 0, d), e.broadcast(share)
+            for q, total in enumerate(sums):
+                old = builder.select(accumulate, e.load(target, I64(q * VECTOR)), e.zero)
+                fma = builder.call(e.fma_function, [part, builder.load(total), old])
+                e.store(fma, target, I64(q * VECTOR))
         return context.get_dummy_value()
 
     return types.void(out, matrix, rows, weights, *[types.intp] * 4, out.dtype, types.boolean, types.intp), codegen

@@ -183,6 +183,19 @@ DOTS, FEW = VECTOR // 4, VECTOR // 16  # columns of single-row tiles
 dot_tile, dot_row, dot_few = dot_tile_of(ROWS, COLS), dot_tile_of(1, DOTS), dot_tile_of(1, FEW)
 
 
+def each_case(builder, value, numbers):
+    """Yield each of `numbers`, with the builder in the branch that runs if `value` equals it; for others, none runs."""
+    done = builder.append_basic_block("done")
+    choice = builder.switch(value, done)
+    for number in numbers:
+        chosen = builder.append_basic_block("case")
+        choice.add_case(I64(number), chosen)
+        with builder.goto_block(chosen):
+            yield number
+            builder.branch(done)
+    builder.position_at_end(done)
+
+
 def combine_tiles(shapes):
     """Make an intrinsic for tiles of `rows` rows and `width` vectors per row, for the (rows, width) in `shapes`.
 
@@ -195,15 +208,9 @@ def combine_tiles(shapes):
 
         def codegen(context, builder, signature, args):
             e = Emitter(context, builder, signature, args)
-            done = builder.append_basic_block("done")
-            choice = builder.switch(builder.add(builder.mul(args[-2], I64(MANY)), args[-1]), done)
-            for rows, width in shapes:
-                chosen = builder.append_basic_block("tile")
-                choice.add_case(I64(rows * MANY + width), chosen)
-                with builder.goto_block(chosen):
-                    combine_tile(e, rows, width, *args[3:-2])
-                    builder.branch(done)
-            builder.position_at_end(done)
+            shape = builder.add(builder.mul(args[-2], I64(MANY)), args[-1])
+            for number in each_case(builder, shape, [rows * MANY + width for rows, width in shapes]):
+                combine_tile(e, *divmod(number, MANY), *args[3:-2])
             return context.get_dummy_value()
 
         return types.void(C, G, B, *[types.intp] * 6, types.boolean, types.intp, types.intp), codegen

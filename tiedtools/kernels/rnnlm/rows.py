@@ -4,7 +4,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.tiles import I64, VECTOR, Emitter
+from tiedtools.kernels.base.tiles import I64, VECTOR, Emitter, each_case
 
 MOST = 13 if VECTOR == 64 else 6  # vectors of a row at a time: sums, inputs, and temporaries fit 32 or 16 registers
 
@@ -24,26 +24,19 @@ def learn_tile(typingctx, B, f, X, W, d, n, lr, width):
     def codegen(context, builder, signature, args):
         e = Emitter(context, builder, signature, args)
         d, n, lr, width = args[4:]
-        done = builder.append_basic_block("done")
-        choice = builder.switch(width, done)
-        for count in range(1, MOST + 1):
-            chosen = builder.append_basic_block("tile")
-            choice.add_case(I64(count), chosen)
-            with builder.goto_block(chosen):
-                sums, start = e.sums(count), e.address(2, I64(0), 0, d)
-                x = [e.load(start, I64(q * VECTOR)) for q in range(count)]
-                with cgutils.for_range(builder, n) as loop:
-                    error, row = e.load(e.address(1, loop.index), I64(0), e.scalar), e.address(3, loop.index, 0, d)
-                    factor, rate = e.broadcast(error), e.broadcast(builder.fmul(error, lr))
-                    for q, total in enumerate(sums):
-                        old = e.load(row, I64(q * VECTOR))
-                        e.fma(factor, old, total)
-                        e.store(builder.call(e.fma_function, [rate, x[q], old]), row, I64(q * VECTOR))
-                target = e.address(0, I64(0), 0, d)
+        for count in each_case(builder, width, range(1, MOST + 1)):
+            sums, start = e.sums(count), e.address(2, I64(0), 0, d)
+            x = [e.load(start, I64(q * VECTOR)) for q in range(count)]
+            with cgutils.for_range(builder, n) as loop:
+                error, row = e.load(e.address(1, loop.index), I64(0), e.scalar), e.address(3, loop.index, 0, d)
+                factor, rate = e.broadcast(error), e.broadcast(builder.fmul(error, lr))
                 for q, total in enumerate(sums):
-                    e.store(builder.load(total), target, I64(q * VECTOR))
-                builder.branch(done)
-        builder.position_at_end(done)
+                    old = e.load(row, I64(q * VECTOR))
+                    e.fma(factor, old, total)
+                    e.store(builder.call(e.fma_function, [rate, x[q], old]), row, I64(q * VECTOR))
+            target = e.address(0, I64(0), 0, d)
+            for q, total in enumerate(sums):
+                e.store(builder.load(total), target, I64(q * VECTOR))
         return context.get_dummy_value()
 
     return types.void(B, f, X, W, types.intp, types.intp, B.dtype, types.intp), codegen

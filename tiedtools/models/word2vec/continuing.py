@@ -14,7 +14,7 @@ from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.counts import settings
 from tiedtools.vectors.fasttext import Dense, FastText
 from tiedtools.vectors.ngrams import Ngrams
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, files_read
 
 NEGATIVE_SAMPLING = 2  # fastText's number
 BLOCK = 4096  # rows copied at a time
@@ -69,6 +69,8 @@ def read_fasttext(path: str, model: FastText) -> Source:
 
 def settings_of_source(path: str) -> dict[str, Any]:
     """Return the settings of training in a file to continue from, without reading its vectors if it is a model."""
+    if path == "-":
+        raise Contradiction("`init_from` is read twice: give a file, not standard input")
     split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
         config = modelfile.read(path, {"header"})[0]["config"]
@@ -111,7 +113,7 @@ def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> N
     if not model.tied:
         frozen_out = frozen_out[: len(model.emb_out)]
     model.frozen = frozen_in, frozen_out
-    model.continued = identity(source.path.rpartition(":")[0] or source.path, continuation)
+    model.continued = identity(files_read(source.path)[0], continuation)
 
 
 def copy_ngrams(model: Word2Vec, source: Source, words: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from tiedtools.text.parts import shares
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors.edit import spherical_kmeans
-from tiedtools.vectors.vectors import trained_format
+from tiedtools.vectors.vectors import files_read, trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()
 WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
@@ -75,7 +75,7 @@ class Word2VecTrainer(Trainer):
         if continuation.init_from:
             self.source = read_source(continuation.init_from)
             check(self.source, config, continuation)
-            self.origin = continuation.init_from.rpartition(":")[0] or continuation.init_from
+            self.origin = files_read(continuation.init_from)[0]
             if ranks or self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
 
