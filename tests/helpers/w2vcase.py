@@ -188,7 +188,7 @@ VARIANTS = {
     "skipgram-signs": dict(architecture="skipgram", tying="signs"),
     "skipgram-linear": dict(architecture="skipgram", tying="linear"), "cbow-hs": dict(hs=True, negative=0),
     "skipgram-hs-negative": dict(architecture="skipgram", hs=True), "cbow-exact": dict(exact=True),
-    "cbow-ngrams": dict(subwords="ngrams", buckets=500, lr=0.02),
+    "cbow-ngrams": dict(subwords="ngrams", buckets=500, lr=0.005, deterministic=True),
     "skipgram-linear-ngrams": dict(architecture="skipgram", tying="linear", subwords="ngrams"),
     "skipgram-tied-ngrams-exact": dict(architecture="skipgram", tying="tied", subwords="ngrams", exact=True),
     "cbow-signs-exact": dict(tying="signs", exact=True),
