@@ -263,10 +263,11 @@ def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options)
 def test_align(tmp_path, run):
     """Vectors rotated and moved agree after alignment; the residual of the others shows in the table."""
     words = [f"w{k}" for k in range(50)]
-    one = tt.Vectors(words, RNG.standard_normal((50, 6)))
+    one = tt.Vectors([*words, "w3"], RNG.standard_normal((51, 6)))  # the second vector of a repeated word is ignored
+    first, one = one, one[:50]
     turned = one.matrix @ np.linalg.qr(RNG.standard_normal((6, 6)))[0] + 3
     tt.Vectors([*words, "new"], np.concatenate([turned, np.ones((1, 6))])).write(tmp_path / "b.txt")
-    one.write(tmp_path / "a.txt")
+    first.write(tmp_path / "a.txt")
     args = ["align", tmp_path / "a.txt", tmp_path / "b.txt", "--output", tmp_path / "c.txt"]
     plain = json.loads(run(*args, "--json").stdout)["results"]
     assert len(plain) == 1 and plain[0]["words"] == 50 and plain[0]["cosine"] < 0.9

@@ -161,13 +161,16 @@ def test_wrong_arguments_of_fit():
 
 
 @pytest.mark.parametrize("no", [False, np.False_])
-def test_a_callback_stops_training_with_false(no):
+def test_a_callback_stops_training_with_false_or_an_exception(no, tmp_path):
     called = []
     model = tt.LanguageModel("rnnlm", size=4, epochs=9)
     model.fit(LINES, on_epoch=lambda figures: called.append(figures) or no)
     assert len(called) == len(model.history) == 1
     model.fit(LINES, on_epoch=lambda figures: 0)
     assert len(model.history) == 9
+    with pytest.raises(KeyError, match="valid_bleu"):
+        model.fit(LINES, on_epoch=lambda figures: figures["valid_bleu"], save_model=tmp_path / "m.npz")
+    assert len(model.history) == 1 and tt.load(tmp_path / "m.npz").model.params["emb_in"].any()
 
 
 def test_callbacks_neither_change_the_history_nor_are_called_after_the_end():

@@ -20,20 +20,6 @@ def two_cores(monkeypatch):
 
 
 @needs_mpi
-def test_table(bench, two_cores):
-    result = bench("mpi", *SMALL, "-ranks", "1,3", "-cbow", 0, "--tie-signs")
-    assert result.exit_code == 0 and "run 1 of 1: 3 ranks, 1 thread: " in result.stderr
-    head, kind, _, columns, *rows = result.stdout.splitlines()
-    assert head.endswith(", 2 cores")
-    assert kind.startswith("skip-gram, tied, fixed signs; 3,000 words, 1 epoch, vocabulary ")
-    assert columns.split("  ")[-1] == "waiting" and "x process" in columns and "MB exchanged" in columns
-    names = [row.split("   ")[0].split() for row in rows]
-    assert names == [["without", "MPI"], ["without", "MPI"], ["1", "rank"], ["3", "ranks"]]
-    assert [row[11:].split()[0] for row in rows] == ["1", "2", "1", "1"]  # threads
-    assert all(row.endswith("%") for row in rows[2:])
-
-
-@needs_mpi
 def test_json(bench, two_cores, text):
     exchange = "--exchange-words", 1000, "--exchange-precision", "bfloat16", "--delay", 50
     result = bench("mpi", text, *SMALL, "-ranks", "2,", "-iter", 2, *exchange, "--json")

@@ -131,7 +131,7 @@ def test_models_of_another_kind(run, tmp_path, kind):
     (["--n-best", 6], 2, "--n-best 6 needs a --beam of at least 6"),
     (["--force", "t", "--beam", 2], 2, "--beam has no effect on the translations given by --force"),
     (["--force", "-"], 2, "standard input can be read only once"),
-    (["--force", "t"], 1, "t: has 1 lines, fewer than standard input"), (["--align", "m.npz"], 2, "m.npz"),
+    (["--force", "t"], 1, "t: has 1 line, fewer than standard input"), (["--align", "m.npz"], 2, "m.npz"),
     (["--align", "-"], 2, "--align cannot be standard output"), (["missing"], 1, "missing: cannot be read"),
 ], ids=str)  # fmt: skip
 def test_errors_are_one_line(run, model, tmp_path, monkeypatch, options, status, message):
@@ -222,6 +222,7 @@ def test_words_in_bpe_and_rerun(run, here):
 
 ERRORS = {
     "numbers of lines": (["--valid-source", "vs", "--valid-target", "t"], "t: has 40 lines, but vs has 9"),
+    "halving": ("--valid-source vs --valid-target vt --schedule halving".split(), "validate without --bleu"),
     "one side": (["--valid-source", "vs"], "give both --valid-source and --valid-target"),
     "joint": (["--write", "concat", "--tie", "decoder"], "--write concat"),
     "no text": (["--source", "missing"], "missing: cannot be read"),

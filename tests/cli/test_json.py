@@ -204,6 +204,7 @@ def test_compression_follows_from_the_file_name(run, corpus, tmp_path, extension
 @pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])
 def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_path, flag):
     run.fails(2, "v.gz: this output is never compressed", "w2v", flag, tmp_path / "v.gz", corpus)
+    run.fails(1, "is a directory; name a file to write", "w2v", flag, tmp_path, corpus)
     assert os.listdir(tmp_path) == [corpus.name]
 
 

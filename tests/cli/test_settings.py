@@ -36,6 +36,7 @@ def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
     ("--sentences -bptt 4", "--bptt has no effect with --sentences\n"),
     ("-doc-lr .1 -start-doc sum", "--start-doc has no effect without --doc-dim\n"),
     ("-anti-kasparek 10000", "--anti-kasparek has no effect without --rnnlm\n"),
+    ("-rnnlm m -test - -nbest -dynamic .1", "--dynamic has no effect with --nbest\n"),
     ("--checkpoint-minutes 1", "--checkpoint-minutes has no effect without --checkpoint\n"),
     ("-lambda .5", "--lambda has no effect without --lm-prob\n"),
     ("-bptt 2 -bptt-block 4 -direct 1 -direct-order 4 -doc-dim 2 --no-sentences -doc-lr .1", None),
@@ -141,6 +142,7 @@ def test_a_preset_with_other_widths():
     (["--init-by-width", "--init-lstm", 0.1, "--tie-linear"], {}), (["--tau", 5], {"tau": "without --augment"}),
     (["--mask-sharing", "batch"], {"mask_sharing": "with --dropout-kind standard"}),
     (["--restart", "last"], {"restart": "with one session"}),
+    (["--layers", 1, "--drop-layer", 0.1], {"drop_layer": "with one layer"}),
 ], ids=str)  # fmt: skip
 def test_options_without_effect(options, told):
     ctx = context_of("lstm", *options)

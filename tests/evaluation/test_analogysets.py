@@ -89,11 +89,11 @@ def test_pairs_are_answered_by_the_mean_offset_of_the_others(tmp_path):
     assert same.right.tolist() == answered.right.tolist()  # the totals of such sections are not asked as sections
     assert lines["inflectional"]["correct"] == sum(expected[:8]) and lines["derivational"]["questions"] == 0
     vectors = grid(0.1)
-    plain = {"s": [(f"x{k}", f"y{k}") for k in range(6)]}
-    several = {"s": [(a, f"none/{b}/x{k}") for k, (a, b) in enumerate(plain["s"])]}
+    plain = {"semantic": [(f"x{k}", f"y{k}") for k in range(6)]}
+    several = {"s": [(a, f"none/{b}/x{k}") for k, (a, b) in enumerate(plain["semantic"])]}
     results = [answer(vectors, read_set(write_set(tmp_path / "set", pairs))) for pairs in (plain, several)]
     assert results[0].right.tolist() == results[1].right.tolist() == [True] * 6
-    wrong = {"s": [("x0", "y1/y0"), ("x1", "none"), *plain["s"][2:]]}
+    wrong = {"s": [("x0", "y1/y0"), ("x1", "none"), *plain["semantic"][2:]]}
     answered = answer(vectors, read_set(write_set(tmp_path / "set", wrong)))
     assert answered.right[0] and answered.known.tolist() == [True, False, True, True, True, True]
 

@@ -296,6 +296,13 @@ def test_docvec_with_word_vectors(run, tmp_path, word_vectors, text):
     merged = [SENTENCES[0], [word for line in SENTENCES[2:] for word in line]]
     np.testing.assert_allclose([json.loads(x)["vector"] for x in documents], plain(merged, a=None), atol=1e-5)
     assert run("docvec", word_vectors, text, "--save", saved).exit_code == 2
+    (tmp_path / "spaces.txt").write_text(". 9\n. . . 8\na 1\nnew york 7\nb 2\n")
+    records = b'{"t": "a\\nb"}\n{"t": "!"}\n{"t": "b b"}\n'
+    args = "docvec", tmp_path / "spaces.txt", "-", "--field", "t", "--unit", "doc", "--json"
+    found = [
+        json.loads(line) for line in run(*args, "--tokenize", "punctuation=drop", input=records).stdout.splitlines()
+    ]
+    assert [(line["text"], line["vector"]) for line in found] == [("a", [1.5]), ("", [0]), ("b b", [2])]
 
 
 @pytest.mark.parametrize("a", [None, A])

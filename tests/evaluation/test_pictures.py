@@ -271,6 +271,7 @@ def test_odd_file_names_and_unknown_words(run, vectors, tmp_path):
     log, pairs = (tmp_path / os.fsdecode(name) for name in (b"log\xe9\x01", b"set\xe9\x01"))
     write_log(log)
     pairs.write_text("w1 w2 1\nw3 w4 2\nw5 w6 3\n")
+    assert run("plot", "similarity", tmp_path / "no", "--set", pairs, "-output", tmp_path / "no.svg").exit_code == 1
     for k, args in enumerate((["curves", log], ["similarity", vectors, "--set", pairs])):
         assert run("plot", *args, "-output", tmp_path / f"{k}.svg").exit_code == 0
         ElementTree.parse(tmp_path / f"{k}.svg")

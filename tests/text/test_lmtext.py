@@ -215,6 +215,9 @@ def test_words_of_bitexts(texts, tmp_path):
     assert text.vocab.words == ["</s>", "<unk>", "a", "b", "c", "d"]
     assert text.vocab.counts.tolist() == [4, 0, 3, 2, 2, 1]
     assert as_words(text.valid.source, text.vocab) == "d a <unk> |" and text.references == ["a"]
+    more, long = texts(more="a\na\nb\n", long=f"a\n{'b ' * 1001}\nc\n")
+    text = Bitext.read(s, t, more, long)
+    assert text.references == ["a", "c"] and as_words(text.valid.source, text.source_vocab) == "a | b |"
     rare = Bitext.read(s, t, joint=True, min_count=2)
     assert rare.vocab.words == ["</s>", "<unk>", "a", "b", "c"] and rare.vocab.counts.tolist() == [4, 1, 3, 2, 2]
     assert as_words(rare.train.target, rare.vocab) == "c a | <unk> b |"

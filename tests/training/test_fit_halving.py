@@ -94,9 +94,9 @@ def test_min_improvement_is_the_threshold(run, ratio, rates):
 
 
 def test_settings_without_validation_or_halving():
-    model = Counting(VOCAB, CONFIG)
-    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=3), Progress())
-    assert [epoch["lr"] for epoch in history] == [8, 8, 8]
+    model = Counting(VOCAB, CONFIG)  # whose training loss is constant
+    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=9), Progress())
+    assert [epoch["lr"] for epoch in history] == [8, 8, 4]
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
     assert "min_improvement" not in run.options()
 

@@ -141,6 +141,11 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
     assert run("cosine", path, "the", "where").exit_code == run("shift", path, path).exit_code == 0
     for command in ["pca", path], ["compare", path, path], ["check", path], ["convert", path, tmp_path / "v.npy"]:
         assert run(*command).exit_code == 0, command
+    assert run("convert", path, tmp_path / "v.safetensors").exit_code == 0  # with the same list of words
+    for step in (path, tmp_path / "q.ftz", "--quantize"), (tmp_path / "q.ftz", tmp_path / "q.bin", "--to", "fasttext"):
+        assert run("convert", *step).exit_code == 0
+    assert Vectors.read(tmp_path / "q.bin").counts.tolist() == Vectors.read(path).counts.tolist()
+    np.testing.assert_array_equal(Vectors.read(path).to_frame(), Vectors.read(path).matrix)
     np.testing.assert_array_equal(Vectors.read(tmp_path / "v.npy").matrix, Vectors.read(path).matrix)
     assert run("convert", path, tmp_path / "half.npy", "--dtype", "float16").exit_code == 0
     assert np.array_equal(Vectors.read(tmp_path / "half.npy").matrix, np.float16(np.asarray(Vectors.read(path).matrix)))
@@ -295,6 +300,8 @@ def test_quantized_models_compose_and_only_fasttext_has_them(tmp_path, saved):
     vectors = Vectors(["a"], [[1, 2]])
     for name, options in ("v.txt", {"quantize": True}), ("v.ftz", {}), ("v.ftz", {"format": "text"}):
         refused(lambda: vectors.write(tmp_path / name, **options), name, kind=Contradiction)
+    vectors.write(tmp_path / "two.ftz", quantize=True)  # fewer dimensions than a code stands for
+    np.testing.assert_allclose(Vectors.read(tmp_path / "two.ftz").matrix, vectors.matrix, atol=0.01)
     with pytest.raises(ValueError, match="7 rows for 7 words and 5 buckets"):
         write_model(io.BytesIO(), WORDS, random(len(WORDS)), bucket=5)
     Vectors.read(saved).write(tmp_path / "m.ftz", quantize=True)

@@ -123,6 +123,8 @@ class Estimator(Renaming):
             except KeyboardInterrupt:
                 if not listener.stopped:
                     raise
+                if listener.failure:
+                    raise listener.failure from None
             finally:
                 self.history = listener.history
                 if trainer.model is not None:

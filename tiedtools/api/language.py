@@ -166,8 +166,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, split into words as in training; the state carries over from sentence to
-                     sentence
+        text         a source as for `fit`, split into words as in training; of a field of records, give
+                     `tiedtools.documents(path, field)`. The state carries over from sentence to sentence
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -204,6 +204,8 @@ class LanguageModel(Estimator):
         """
         one_of("unit", unit, UNITS)
         options = independent, checked("batch", batch, int | None, BATCH), unit, separator
+        if not independent and (batch or 1) > 1:
+            raise Contradiction(f"`batch={batch}` splits sentences: set `independent`, or omit it")
         for part in self.raw(text):
             for _, rows in surprisals(self.scorer(), self.lexicon, part, "strict", *options):
                 yield from rows

@@ -253,8 +253,8 @@ def ppl(
                 current = in_digits(totals.figures()["ppl"], "g")
                 log.info(f"{shown(text)}: {done:,} words, {done / (now - started):,.0f} words/s, ppl {current} so far")
         yield Answer(f"file {name}: {totals.as_text()}", {"file": name, **totals.as_dict()})
-        means = perplexity.mean_probabilities(model, lexicon, text, probed, errors) if probed else {}
-        for word, (mean, share) in means.items():
+        means = perplexity.mean_probabilities(model, Lexicon(model.vocab), text, probed, errors) if probed else {}
+        for word, (mean, share) in means.items():  # another Lexicon, which does not count OOVs twice
             answer = f"{'(repeated)' if word is perplexity.REPEAT else word}\t{mean:.6g}\t{share:.6g}\n"
             yield Answer(answer, {"word": word, "mean_probability": mean, "share": share})
         all_texts += totals
@@ -288,12 +288,13 @@ def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
         " line; see `tiedtools plot attention`.")  # fmt: skip
 @flag("no-unk", "Never write `<unk>`.")
 @integer("batch", 64, "Batch size in lines; 1 translates each line immediately.", most=4096)
+@option("target-field", metavar="NAME", help="With --force, read this field of TARGET.  [default: that of --field]")
 @raw_options
 @json_option("Print one JSON object per line or translation.")
 def translate(
     path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
-    align: str | None, no_unk: bool, batch: int, field: str | None, tokenize: str | None, phrases: str | None,
-    errors: str,
+    align: str | None, no_unk: bool, batch: int, target_field: str | None, field: str | None, tokenize: str | None,
+    phrases: str | None, errors: str,
 ) -> Iterator[Answer]:  # fmt: skip
     """Translate each line of TEXT with the translation model in MODEL, in order.
 
@@ -323,7 +324,7 @@ def translate(
     if force is None:
         translations = (best[: n_best or 1] for best in interpreter.translations(source))
     else:
-        target = lines(prepared(force, **{**raw, "phrases": None}), errors)
+        target = lines(prepared(force, **{**raw, "field": target_field or field, "phrases": None}), errors)
         pairs = side_by_side(source, target, (shown(text), shown(force)))
         translations = ([scored] for scored in interpreter.scores(pairs))
     with open_packed(align) if align else contextlib.nullcontext() as file:

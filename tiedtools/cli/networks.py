@@ -87,6 +87,8 @@ NMT_CHANGED = CHANGED | dict(
     dropout=dict(help="Dropout probability at all sites; the --drop options set it for one site."),
     lr=dict(help="Initial learning rate.  [default for adadelta and others: 1]"),
     eval_batch=dict(help="Batch size in sentence pairs in validation."),
+    keep=dict(help="Model to save: best validation BLEU (with --no-bleu, loss), or last epoch."),
+    restart=dict(help="Model that each later session starts from: best, as for --keep, or last epoch."),
     write=dict(choices=("source", *SIDES), help="Vectors to write: of the source words; of the target words, the"
                " decoder's input, its output, their sum, or their concatenation."),
 )  # fmt: skip
@@ -138,8 +140,10 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
     more = {} if ctx.params["test"] else {"mc_samples": "without --test"}
+    if ctx.params["valid"] is None and ctx.params["valid_share"] == 0:
+        more["eval_batch"] = "without a validation text"
     if "init_from" in continued and not continued.get("grow"):
-        more |= dict.fromkeys(("min_count", "max_vocab"), "with --init-from, without --grow")
+        more |= dict.fromkeys(OF_NEW_MODELS, "with --init-from, without --grow")
     training.warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
     training.train(ctx, trainer, LmReport(debug))
 
@@ -179,6 +183,7 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
+OF_NEW_MODELS = "min_count max_vocab init init_lstm init_bias init_by_width forget_bias transform_bias".split()
 USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
 IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
 
@@ -197,6 +202,7 @@ def idle(config: Any, schedule: Any) -> dict[str, str]:
         reasons = {
             "without --augment": [] if config.augment or config.augment_share else ["tau", "detach"],
             "with --dropout-kind standard": ["mask_sharing"] if config.dropout_kind == "standard" else [],
+            "with one layer": ["drop_layer"] if len(config.units) == 1 else [],
             "with --init-by-width": ["init_lstm"] if config.init_by_width and not linear else [],
             f"with {config.subwords}": IDLE_WITH_SUBWORDS.get(str(config.subwords), "").split(),
         } | reasons

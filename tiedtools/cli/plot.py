@@ -143,8 +143,8 @@ def similarity(
     from tiedtools.evaluation import similarity
     from tiedtools.vectors.vectors import Vectors
 
-    ((name, path),) = locate([name], data).items()
-    pairs = similarity.read_set(path, name)
+    ((name, set_path),) = locate([name], data).items()
+    pairs = similarity.read_set(set_path, name)
     judged = similarity.judge(Vectors.read(path, **reading), pairs, case=case)
     labeled = similarity.disagreements(pairs, judged, label)
     pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], labeled)

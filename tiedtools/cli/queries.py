@@ -220,7 +220,10 @@ def side_by_side(questions: list[tuple[str, ...]], answers: list[Any]) -> Iterat
             yield "\t".join([*question, *itertools.chain.from_iterable(cells)]) + "\n"
 
 
-output_option, binary_option = options_of(Files, "output", "binary", **OF_FILES)
+OUTPUT_HELP = "Output file for the vectors; - is standard output. NAME.npy is written as a NumPy matrix."
+output_option, binary_option = options_of(
+    Files, "output", "binary", **OF_FILES | {"output": dict(default="-", help=OUTPUT_HELP)}
+)
 arguments = together(click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]"))
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
 unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
@@ -297,7 +300,7 @@ def docvec(
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
-    matrix, first_lines = source.encode(text, unit, errors)
+    matrix, first_lines = source.encode(text, "record" if field and unit == "doc" else unit, errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
@@ -359,7 +362,8 @@ def similar(
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     find = known or numbers or sample
-    results = documents.similar(source, lines, unit, errors, known, numbers, sample, seed, top, center) if find else []
+    choice = "record" if field and unit == "doc" else unit, errors, known, numbers, sample, seed, top, center
+    results = documents.similar(source, lines, *choice) if find else []
     form = "{text}\t{0[line]}\t{0[cosine]:.4f}\t{0[text]}\n".format
     answer = "".join(form(line, text=query["text"]) for query in results for line in query["similar"])
     about = {"model": path, "text": text, "unit": unit, "center": center, "sif": sif}

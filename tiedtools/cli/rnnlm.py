@@ -103,6 +103,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         if text != "-" and not is_url(text) and not pathlib.Path(text).is_fifo():
             open(text).close()  # report unreadable files before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+    idle = {} if options["lm_prob"] else {"weight": "without --lm-prob"}
+    if options["nbest"]:
+        idle |= dict.fromkeys(("dynamic",) if texts else ("dynamic", "tokenize", "phrases", "field"), "with --nbest")
+    if as_rnnlm and not texts and (options["test"] or options["gen"]):
+        idle |= dict.fromkeys({*vars(RnnlmConfig()), *vars(Training())} - {"seed", "threads"}, "without TEXT")
+    warn_idle(ctx, idle)
     if texts or not as_rnnlm or not (options["test"] or options["gen"]):
         model = train_model(ctx, as_rnnlm, reads, print_text)
     else:
@@ -140,7 +146,7 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     reading |= {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
     files = Files(**files_of(ctx, **({"output": None} if as_rnnlm else {})))
     needed = {
-        "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"], "lm_prob": ["weight"],
+        "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"],
         "rnnlm": ["anti_kasparek"],
     }  # fmt: skip
     idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}

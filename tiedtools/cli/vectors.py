@@ -79,7 +79,7 @@ def convert(
         action = "skipped" if spaces == "skip" else f"written with {spaces}"
         log.info(f"{counted(spaced, 'word')} with spaces {action}")
     if top:
-        vectors = Vectors(vectors.words[:top], vectors.matrix[:top])
+        vectors = vectors.restrict(top)
     if normalize:
         vectors = Vectors(vectors.words, unit(vectors.matrix))
     vectors.write(target, format, dtype, quantize)

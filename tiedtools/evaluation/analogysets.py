@@ -32,6 +32,7 @@ class AnalogySet(NamedTuple):
 
     questions: list[tuple[Any, ...]]  # Q tuples of four words or, in a set of pairs, of a word and its correct answers
     sections: dict[str, np.ndarray]  # name -> bool [Q]; semantic, syntactic, and total come last
+    section: np.ndarray  # [Q], the name of each question's own section
     pairs: bool = False
 
 
@@ -72,7 +73,7 @@ def read_set(path: Any) -> AnalogySet:
         sections |= {"semantic": ~syntactic, "syntactic": syntactic}
     if width == 2 and all(re.match(r"[IDEL]\d\d ", name) for name in sections):
         sections |= {title: np.char.startswith(names, title[0].upper()) for title in BATS_TYPES}
-    return AnalogySet(questions, {**sections, "total": np.ones(len(names), bool)}, width == 2)
+    return AnalogySet(questions, {**sections, "total": np.ones(len(names), bool)}, names, width == 2)
 
 
 def answer(
@@ -100,10 +101,8 @@ def answer_pairs(candidates: Candidates, index: Mapping[str, int], analogy_set: 
     correct = [[row for row in answers if row >= 0] for _, *answers in rows]
     known = np.array([first >= 0 and bool(answers) for (first, *_), answers in zip(rows, correct)])
     right = np.zeros(len(rows), bool)
-    for name, in_section in analogy_set.sections.items():
-        asked = np.flatnonzero(in_section & known)
-        if name in (*BATS_TYPES, "semantic", "syntactic", "total"):
-            continue
+    for name in dict.fromkeys(analogy_set.section.tolist()):
+        asked = np.flatnonzero((analogy_set.section == name) & known)
         if len(asked) < 2:
             known[asked] = False
             continue

@@ -34,7 +34,7 @@ Encoded = tuple[np.ndarray, Iterable[str]]
 def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Read:
     """Read the documents of a text, and queries, lists of words.
 
-    unit  "line": each line is a document; "doc": empty lines separate documents
+    unit  "line": each line is a document; "doc": empty lines separate documents; "record": an empty line ends each
 
     Returns the codes of all words and line ends, int32 [n], the positions where the N documents begin, and n, int64
     [N + 1], and an iterator over the first lines of the documents that are not queries.
@@ -56,12 +56,17 @@ def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "stri
     codes = np.concatenate([codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
     ends = np.flatnonzero(codes == 0)
     begins = np.append(0, ends[:-1] + 1)  # of lines
-    filled = ends > begins
-    new = filled & ~np.append(False, filled[:-1]) if unit == "doc" else np.ones(len(ends), bool)
+    new = new_documents(ends > begins, unit)
     asked = len(ends) - len(queries)
     new[asked:] = True
     lines = itertools.compress("".join(text).split(NEWLINE), new[:asked].tolist())
     return codes, np.append(begins[new], len(codes)), (" ".join(WORD.findall(line)) for line in lines)
+
+
+def new_documents(filled: np.ndarray, unit: str) -> np.ndarray:
+    """Return which lines begin a document, bool [n]; `filled`: which lines have words. For `unit`, see `read`."""
+    after_empty = ~np.append(False, filled[:-1])
+    return after_empty if unit == "record" else filled & after_empty if unit == "doc" else np.ones(len(filled), bool)
 
 
 class DocumentVectors:
@@ -108,8 +113,9 @@ class SentenceVectors:
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
-        self.rows = np.array([-1, *vectors.index.values()], np.int32)  # of the codes
-        self.lexicon = Lexicon(Vocab([END, *vectors.index], np.empty(0)))
+        rows = {word: row for word, row in vectors.index.items() if WORD.fullmatch(word)}  # a text has no others
+        self.rows = np.array([-1, *rows.values()], np.int32)  # of the codes
+        self.lexicon = Lexicon(Vocab([END, *rows], np.empty(0)))
         self.weights: Any = np.ones(len(vectors), np.float32) if a is None else None
         self.common = np.zeros(vectors.dim, np.float32)
 
@@ -193,15 +199,14 @@ class FastTextSentences:
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors."""
         every = [words for _, words in lines(path, errors)]
-        groups = [[words] for words in every]
-        if unit != "line":
-            groups = [[*group] for filled, group in itertools.groupby(every, bool) if filled]
-        first_lines = [" ".join(group[0]) for group in groups]
+        begins = np.flatnonzero(new_documents(np.array([*map(bool, every)], bool), unit)).tolist()
+        groups = [every[i:j] for i, j in itertools.pairwise([*begins, len(every)])]
         documents = [
             [word.encode() for word in itertools.chain(*group)] for group in [*groups, *([q] for q in queries)]
         ]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
-        return np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts]), first_lines
+        matrix = np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts])
+        return matrix, [" ".join(group[0]) for group in groups]
 
 
 def without_resets(model: Any) -> Any:
@@ -243,15 +248,15 @@ def similar(
     similar, `top` dicts of line, cosine, and text, excluding the query. Raises TiedtoolsError if the text is too short.
     """
     typed = [WORD.findall(query) for query in queries]
-    matrix, lines = source.encode(path, unit, errors, typed)
-    first_lines = list(lines)
-    n, kind = len(first_lines), "line" if unit == "line" else "document"
+    matrix, first = source.encode(path, unit, errors, typed)
+    texts = list(first)
+    n, kind = len(texts), "line" if unit == "line" else "document"
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
-    texts = [*first_lines, *map(" ".join, typed)]
+    texts += map(" ".join, typed)
     vectors = Vectors(list(range(len(texts))), matrix - (source.origin if center else 0))
     rows = [texts.index(texts[row]) if unit == "line" else row for row in range(n, len(texts))]
     rows += [number - 1 for number in numbers]

@@ -58,7 +58,11 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         expected = np.full(len(words), np.nan)
         order = np.argsort(-(counts + other_counts), kind="stable")
         order = order[~np.isnan(change[order])]
-        expected[order] = median_filter(change[order], SIMILAR)
+        n, half = len(order), SIMILAR // 2
+        if n > SIMILAR:
+            expected[order] = median_filter(change[order], SIMILAR)[np.clip(np.arange(n), half, n - 1 - half)]
+        elif n:
+            expected[order] = np.median(change[order])
     names = "word", "count", "count_other", "change", "low", "high", "expected"
     known = (array.tolist() if array.any() else [math.nan] * len(words) for array in (counts, other_counts))
     columns = *known, change.tolist(), similar, expected.tolist()

@@ -43,8 +43,7 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
     """
     if not path:
         raise Contradiction("an output has an empty name; name a file to write")
-    if os.path.isdir(path) or path.endswith("/"):
-        raise TiedtoolsError(f"{path}: is a directory; name a file to write")
+    refuse_directory(path)
     try:
         if path in STDOUT:
             yield sys.stdout.buffer
@@ -57,6 +56,12 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
     except OSError as error:
         name = "standard output" if path in STDOUT else path
         raise Unwritable(f"{name}: cannot be written: {reason(error)}") from None
+
+
+def refuse_directory(path: str) -> None:
+    """Raise TiedtoolsError if an output is a directory."""
+    if os.path.isdir(path) or path.endswith("/"):
+        raise TiedtoolsError(f"{path}: is a directory; name a file to write")
 
 
 @contextlib.contextmanager

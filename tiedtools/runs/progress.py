@@ -84,13 +84,16 @@ class EpochLog(Forwarder):
 
 
 class Callbacks(Forwarder):
-    """Calls functions with a dict of figures; training stops, as after Ctrl-C, if a function returns False.
+    """Calls functions with a dict of figures; training stops, as after Ctrl-C, if a function returns False or fails.
 
     on_epoch   called after each epoch with its figures, as in the JSON log; None: not called
     on_timer   called about every `seconds` with words (trained on so far), loss, lr, and words_per_s
     history    figures of each epoch, including epochs before a resumed run
     stopped    whether a function has stopped training
+    failure    the exception that a function raised, if one did
     """
+
+    failure: Exception | None = None
 
     def __init__(
         self, on_epoch: Callback | None = None, on_timer: Callback | None = None, seconds: float = 10.0,
@@ -129,7 +132,11 @@ class Callbacks(Forwarder):
             return
         if bar := getattr(self.listener, "bar", None):
             bar.clear()  # what the function prints is above the bar
-        answer = function(figures)
+        answer: object = False
+        try:
+            answer = function(figures)
+        except Exception as error:
+            self.failure = error
         if bar:
             sys.stdout.flush()
             bar.refresh()

@@ -14,7 +14,7 @@ from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import NONE, SIDES, Files, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.manifest import Record
-from tiedtools.files.output import check_space, refuse_clashes, refuse_packed, split_compression
+from tiedtools.files.output import check_space, refuse_clashes, refuse_directory, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
@@ -283,6 +283,8 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
     for name, path in ("log_json", log_json), ("checkpoint", checkpoint):
         if path in ("-", ""):
             raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
+        if path:
+            refuse_directory(path)
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import END, UNK, Vocab, select
 
 MARK = "@@"  # at the end of each symbol that does not end its word
+LONGEST = 1000  # maximum number of symbols of a line that is validated on or translated
 VERSION = "#version: 0.2"  # first line of a codes file of subword-nmt
 
 
@@ -92,7 +94,7 @@ class Bitext:
         bitext = cls(vocabs[0], vocabs[-1], segmenter.codes, encode_pair(sides, vocabs, segmenter))
         if valid_source is not None:
             sides = read_sides(valid_source, valid_target, errors)
-            bitext.valid, bitext.references = encode_pair(sides, vocabs, segmenter), sides[1].lines()
+            bitext.valid, bitext.references = short(encode_pair(sides, vocabs, segmenter), sides[1].lines())
         return bitext
 
 
@@ -131,6 +133,20 @@ class Side(NamedTuple):
 def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: "Segmenter") -> Pair:
     """Encode two Sides as a Pair of symbol IDs; `vocabs`: two Vocabs, or one joint Vocab."""
     return Pair(sides[0].encode(vocabs[0], segmenter), sides[1].encode(vocabs[-1], segmenter))
+
+
+def short(pair: Pair, references: list[str]) -> tuple[Pair, list[str]]:
+    """Leave out pairs with a side of more than LONGEST symbols, whose attention would need too much memory."""
+    sides = [np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1) for ids in pair]
+    keep = [max(map(len, lines)) <= LONGEST + 1 for lines in zip(*sides)]
+    if long := keep.count(False):
+        what = f"{counted(long, 'sentence pair')} of more than {LONGEST:,} words or symbols"
+        if long == len(keep):
+            raise TiedtoolsError(f"validation text: has only {what}; give one of sentences")
+        log.warning(f"validation text: {what} left out")
+        sides = [[*itertools.compress(side, keep)] for side in sides]
+        pair, references = Pair(*map(np.concatenate, sides)), [*itertools.compress(references, keep)]
+    return pair, references
 
 
 def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> list[Side]:

@@ -219,11 +219,11 @@ def count(
         known = numbers[k % len(numbers)]
         if several and new:
             known.frombytes(table.encoded(new))
-        if keep:
-            renumbered = several and vocab is None
-            keep.write(np.frombuffer(known, np.int32).take(np.frombuffer(ids, np.int32)) if renumbered else ids)
+        kept = np.frombuffer(ids, np.int32)
         if marks:
-            marks.see(path, ids)
+            kept = marks.see(path, kept)
+        if keep:
+            keep.write(np.frombuffer(known, np.int32).take(kept) if several and vocab is None else kept)
     tables = [counter.table for counter in counters if counter.table]
     table.counts[:] = 0  # merging counted the words once
     for counted, known in zip(tables if several else [], numbers):
@@ -233,6 +233,8 @@ def count(
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         what = f"`{END}` occurs {typed:,} times and is read as a line end"
         log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")
+    if marks:
+        table.counts[0] -= marks.left
     if table.tokens == table.counts[0]:
         remedy = "use fewer ranks" if any(isinstance(path, Part) for path in paths) else "give a text"
         raise TiedtoolsError(f"{shown(*paths)}: no words; {remedy}")

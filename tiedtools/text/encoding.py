@@ -142,30 +142,35 @@ def encode(
 class Marks:
     """Marks where documents begin while a text is encoded; an argument of `encode`.
 
-    kind    "line"; "paragraph" or "record": documents are separated by empty lines; or "file"
+    kind    "line"; "paragraph" or "record": an empty line ends a document, and that of a record is not kept; or "file"
     files   number of line ends before each file but the first
     starts  number of line ends before each document but the first; for lines, none
+    left    number of line ends that are not kept
 
     With a given vocabulary, a line of unknown words counts as an empty one.
     """
 
     def __init__(self, kind: str) -> None:
-        self.kind, self.path, self.ends, self.line_ended = kind, None, 0, False
+        self.kind, self.path, self.ends, self.left, self.line_ended = kind, None, 0, 0, False
         self.files: list[int] = []
         self.starts: list[int] = self.files if kind == "file" else []
 
-    def see(self, path: Any, ids: Any) -> None:
-        """Record the marks of the next block of IDs, as bytes, of the text at `path`."""
-        ends = np.frombuffer(ids, np.int32) == 0
+    def see(self, path: Any, ids: np.ndarray) -> np.ndarray:
+        """Record the marks of the next block of IDs of the text at `path`, and return those to keep."""
+        ends = ids == 0
         if path != self.path and self.path is not None:
             self.files.append(self.ends)
             if self.kind in ("paragraph", "record"):  # none continues in the next file
                 self.starts.append(self.ends)
         if self.kind in ("paragraph", "record"):
             empty = ends & np.append(self.line_ended, ends[:-1])
-            self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
             self.line_ended = bool(ends[-1]) if ends.size else self.line_ended
+            if self.kind == "record":
+                self.left, ends = self.left + int(np.count_nonzero(empty)), ends & ~empty
+                ids = ids[~empty]
+            self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
         self.path, self.ends = path, self.ends + int(np.count_nonzero(ends))
+        return ids
 
     def bounds(self, ids: np.ndarray) -> np.ndarray:
         """Return the bounds of the documents among the IDs of the text, int64 [documents + 1].

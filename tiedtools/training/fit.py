@@ -144,7 +144,7 @@ class Fit(Session, Standing):
         # These options do not change what a thread computes, or change only the number of epochs.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
-        options |= {"bleu": True} if self.measure else {}
+        options["bleu"] = bool(self.measure)
         return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:
@@ -272,7 +272,7 @@ class Fit(Session, Standing):
         self.progress.epoch(**figures)
         if self.optimizer.epoch(self.losses):
             log.info(f"epoch {self.epoch + 1:,} and later: the average of the parameters is scored and saved")
-        if self.schedule.next(self.epoch, valid_loss, improved):
+        if self.schedule.next(self.epoch, loss, improved):
             self.model.params.set(self.best)
             self.optimizer.restart()
         self.steps, self.nll, self.predicted, self.busy = 0, 0.0, 0, 0.0

@@ -14,14 +14,15 @@ class Training(Checked):
 
     lr and clip depend on the loss scale. Schedules:
 
-    plateau   after each epoch without a new best validation loss (training loss if there is no validation), divide the
-              learning rate by `decay`
+    plateau   after each epoch without a new best validation loss, divide the learning rate by `decay`
     decay     in epoch k, counted from 1, the learning rate is lr / decay ** max(0, k - decay_after). Zaremba et al.
               state `decay_after` 4, 6, and 14, but their code lowers the rate only after epochs 5, 7, and 15
     constant  lr in all epochs
     halving   as in rnnlm. An epoch whose validation loss exceeds the previous loss is reverted. After the
               first epoch whose loss times min_improvement exceeds the previous loss, the learning rate is halved after
               every epoch; the second such epoch ends training, as does epoch `epochs`
+
+    Without a validation text, the training loss stands for the validation loss.
     """
 
     epochs: int = setting(40, Range(1, 2**31 - 1))("Number of epochs; with `sessions`, per session.")
@@ -69,7 +70,7 @@ class Rate:
     lr        learning rate of the current epoch
     over      whether training has ended
     halving   in Halving: whether each epoch halves the rate
-    previous  in Halving, and in Plateau with min_gain: validation loss of the previous epoch in nats
+    previous  in Halving, and in Plateau with min_gain: loss of the previous epoch in nats
     """
 
     lr: float
@@ -90,11 +91,11 @@ class Schedule(Rate):
         super().__init__(training.lr)
         self.training = training
 
-    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
+    def next(self, epoch: int, loss: float, improved: bool) -> bool:
         """Set the rate after `epoch` epochs. Return whether the next epoch starts from the best parameters so far.
 
-        valid_loss  validation loss of the last epoch in nats; None: no validation
-        improved    whether the last epoch is the best so far
+        loss      loss of the last epoch in nats, on the validation text or, without one, on the training text
+        improved  whether the last epoch is the best so far
         """
         t = self.training
         epoch_of_session = epoch % t.epochs if t.sessions > 1 else epoch
@@ -107,12 +108,11 @@ class Schedule(Rate):
 
 
 class Plateau(Schedule):
-    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
-        gain = self.training.min_gain
-        if gain and valid_loss is not None:
-            improved = perplexity(self.previous) - perplexity(valid_loss) >= gain  # type: ignore[operator]
-            self.previous = valid_loss
-        return super().next(epoch, valid_loss, improved)
+    def next(self, epoch: int, loss: float, improved: bool) -> bool:
+        if gain := self.training.min_gain:
+            improved = perplexity(self.previous) - perplexity(loss) >= gain  # type: ignore[operator]
+            self.previous = loss
+        return super().next(epoch, loss, improved)
 
     def rate(self, epoch: int, improved: bool) -> float:
         return self.lr if improved else self.lr / self.training.decay
@@ -130,14 +130,12 @@ class Decay(Schedule):
 class Halving(Schedule):
     endless = True
 
-    def next(self, epoch: int, valid_loss: float | None, improved: bool) -> bool:
-        if valid_loss is None:
-            return False
-        worse = valid_loss > self.previous
-        if valid_loss * self.training.min_improvement > self.previous:
+    def next(self, epoch: int, loss: float, improved: bool) -> bool:
+        worse = loss > self.previous
+        if loss * self.training.min_improvement > self.previous:
             self.over, self.halving = self.halving, True
         if not self.over:
-            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, valid_loss
+            self.lr, self.previous = self.lr / 2 if self.halving else self.lr, loss
         return worse
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import counted
+from tiedtools.text.vocab import END
 from tiedtools.vectors.formats import SPACES
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
@@ -90,12 +91,12 @@ def aligned_cosines(one: np.ndarray, two: np.ndarray, present: np.ndarray, align
 
 
 def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the words of both lists, in the order of the first, and their rows in each.
+    """Return the words of both lists, in the order of the first, and the rows of their first vectors in each.
 
     Raises TiedtoolsError for fewer than two words.
     """
-    index = {word: row for row, word in enumerate(two)}
-    rows = [(row, index[word]) for row, word in enumerate(one) if word in index and word != "</s>"]
+    index = dict(zip(reversed(two), range(len(two) - 1, -1, -1)))
+    rows = [(row, index.pop(word)) for row, word in enumerate(one) if word in index and word != END]
     if len(rows) < 2:
         shared = counted(len(rows), "word")
         raise TiedtoolsError(f"{shared} in common, too few to align; are language and case the same?")
@@ -122,10 +123,11 @@ def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = Tr
         means = [side.mean(0) for side in sides]
     aligned = (two.matrix - means[1]) @ Q + means[0]
     cosines = (unit(sides[0]) * unit(aligned[other_rows])).sum(1)
-    lines = []
-    for first, after in zip(BANDS, (*BANDS[1:], len(rows) + 1)):
-        if len(band := cosines[first - 1 : after - 1]):
+    lines, end = [], one.index.get(END, len(one))
+    positions, most = rows + (rows < end), len(one) - (end < len(one))  # without `</s>`, from 1
+    for first, after in zip(BANDS, (*BANDS[1:], most + 1)):
+        if len(band := cosines[(first <= positions) & (positions < after)]):
             low, high = np.percentile(band, [5, 95]).tolist()
-            ranks = f"{first:,} to {first + len(band) - 1:,}"
+            ranks = f"{first:,} to {min(after - 1, most):,}"
             lines.append(dict(ranks=ranks, words=len(band), cosine=float(band.mean()), low=low, high=high))
     return Vectors(two.words, aligned.astype(np.float32)), lines

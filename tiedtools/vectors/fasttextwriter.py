@@ -15,14 +15,15 @@ from tiedtools.vectors.quantized import Quantized, quantize
 BLOCK = 1 << 18
 
 
-def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = False) -> None:
-    """Write vectors as a model without n-grams; those of a model with n-grams, if it is not pruned, keep them.
+def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = False, counts: Any = None) -> None:
+    """Write vectors as a model without n-grams; those of a model with n-grams keep them, unless pruned or quantized.
 
     Of a repeated word, only the first vector is written.
 
     quantized  quantize them, which takes a tenth of the space at 300 dimensions
+    counts     how often each word occurs, int [V]; None: unknown
     """
-    counts, settings, inputs = None, {}, matrix
+    settings, inputs = {}, matrix
     if isinstance(matrix, FastText) and matrix.header.pruned < 0 and isinstance(matrix.inputs, Dense):
         counts, inputs = matrix.counts(), matrix.inputs
         settings = matrix.header._replace(version=12, maxn=matrix.maxn)._asdict()
@@ -32,6 +33,7 @@ def write(file: BinaryIO, words: Sequence[str], matrix: Any, quantized: bool = F
         inputs = Buckets(matrix)
         settings = inputs.settings
     else:
+        counts = None if counts is None else np.maximum(distinct(words, counts)[1], 1)
         words, inputs = distinct(words, matrix)
     if quantized:
         inputs = quantize(inputs)

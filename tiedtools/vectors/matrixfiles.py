@@ -19,7 +19,7 @@ import os
 import pkgutil
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -225,13 +225,14 @@ def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
     return words
 
 
-def write(path: str, words: list[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
+def write(path: str, words: Sequence[str], matrix: np.ndarray, format: str, dtype: str = "float32") -> None:
     """Write both files of a format, "npy", "safetensors", or "tsv"; the extension is added to `path` if missing.
 
     In the metadata of a .tsv file, blank words become code points, such as U+00A0. Metadata with the same words, which
     may have other columns, are not changed. Raises TiedtoolsError instead of replacing the word list of another matrix
     if its words are different.
     """
+    words = list(words)
     streams.check_writable(words, matrix, format, dtype)
     matrix_path, words_path = paths(path, format)
     if format == "tsv" and (blank := sum(map(is_blank, words))):

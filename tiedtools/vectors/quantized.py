@@ -135,7 +135,7 @@ def take(data: Matrix, at: int, size: int) -> tuple[Matrix, int]:
 def parse_tables(data: Any, at: int, n: int) -> tuple[Matrix, int]:
     """Return the centroids of a quantizer of rows of n numbers, padded [S, 256, D], and the address after it."""
     dim, S, D, last = QUANTIZER.unpack_from(data, at)
-    if not (0 < dim == n and 0 < D <= dim and S == math.ceil(dim / D) and last == dim - (S - 1) * D):
+    if not (0 < dim == n and 0 < D and S == math.ceil(dim / D) and last == dim - (S - 1) * D):
         raise ValueError(f"a quantizer of {dim} numbers in {S} parts of {D}")
     raw, at = take(data, at + QUANTIZER.size, 4 * CENTROIDS * dim)
     numbers = np.frombuffer(raw.tobytes(), "<f4")

@@ -135,7 +135,7 @@ class Vectors(GensimNames):
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per word. Raises TiedtoolsError if pandas is not installed."""
-        return library("pandas", "conversion needs pandas").DataFrame(self.matrix, index=self.words)
+        return library("pandas", "conversion needs pandas").DataFrame(np.asarray(self), index=list(self.words))
 
     def row(self, word: str) -> int:
         """Return the row of a word. Raises KeyError for an unknown word."""
@@ -286,7 +286,8 @@ class Vectors(GensimNames):
             staticfolder.write(path, self.words, self.matrix, dtype)
         else:
             with open_packed(path) as file:
-                self.write_stream(file, format, **{"quantized": True} if quantize else {})
+                model = format == "fasttext"
+                self.write_stream(file, format, **dict(quantized=quantize, counts=self.counts) if model else {})
 
 
 def as_terms(terms: Terms) -> list[Any]:

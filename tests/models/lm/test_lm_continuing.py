@@ -80,6 +80,14 @@ def test_frozen_embeddings_stay_and_others_change(saved, kind, optimizer):
             assert (after[name] != (array[order] if name == "emb_out.b" else array)).any(), name
 
 
+def test_settings_that_do_not_fit_those_of_the_model(saved):
+    _, path = saved("untied", optimizer="adam", lr=0.01)
+    fit = lambda **settings: again(**settings).trainer(SECOND, init_from=str(path), freeze="embeddings")
+    assert (fit(optimizer="sgd").schedule.lr, fit().schedule.lr) == (20.0, 0.01)
+    refused(lambda: fit(unit_embeddings=True), "`unit_embeddings` would change", kind=tt.Contradiction)
+    again(optimizer="adam", sampled=1, epochs=1, lr=1e-6).fit(SECOND)  # the first loss exceeds log 2 by far
+
+
 def test_layers_that_compose_embeddings_are_frozen(saved):
     old, path = saved("chars")
     new = again().fit(FIRST, init_from=path, freeze="embeddings")

@@ -232,7 +232,7 @@ def test_messages_of_long_lines_and_unknown_words(messages):
 def test_bitexts_have_equal_sides_and_scores_base_10():
     pairs = side_by_side(numbered(["a", "b"]), numbered(["c"]), ("source", "target"))
     assert next(pairs) == (1, ["a"], ["c"])
-    refused(lambda: next(pairs), "target: has 1 lines, fewer than source")
+    refused(lambda: next(pairs), "target: has 1 line, fewer than source")
     refused(lambda: next(side_by_side(numbered([]), numbered(["c"]), ("source", "target"))), "source: has 0 lines,")
     model = ToyTranslator()
     ids = np.array([[2], [0]], np.int32)

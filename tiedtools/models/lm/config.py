@@ -9,6 +9,7 @@ from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_rea
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.config import (
     CELLS,
+    OPTIMIZERS,
     RATES,
     SITES,
     Composition,
@@ -163,7 +164,10 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
 def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    settings = chosen(options, defaults or {}, PRESETS, RATES, SITES)
+    defaults = defaults or {}
+    # The rate of a model to continue from, trained with adam or adadelta, fits no other optimizer.
+    rates = dict.fromkeys(OPTIMIZERS, Training.lr) | RATES if defaults.get("optimizer") in RATES else RATES
+    settings = chosen(options, defaults, PRESETS, rates, SITES)
     if options.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)

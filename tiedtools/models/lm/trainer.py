@@ -87,6 +87,8 @@ class LstmTrainer(LmTrainer):
         self.continuation, self.source = continuation, source
         if source:
             require_same(source, config, SHAPE)
+            if continuation.freeze and config.unit_embeddings and not source.settings["unit_embeddings"]:
+                raise Contradiction("`unit_embeddings` would change the vectors that `freeze` keeps; omit one")
             if self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab`; omit one")
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)

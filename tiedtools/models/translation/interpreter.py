@@ -12,12 +12,12 @@ from tiedtools.evaluation.lexicon import NEWLINE, Lexicon
 from tiedtools.evaluation.perplexity import LN10, reject_nan
 from tiedtools.models.translation import beam
 from tiedtools.models.translation.bleu import bleu
-from tiedtools.text.bitext import Segmenter
+from tiedtools.text.bitext import LONGEST, Segmenter
+from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END
 from tiedtools.training.batches import GROUP, Lines, by_length
 
 BATCH = 64  # lines decoded together
-LONGEST = 1000  # maximum number of symbols of a line; the model does not read more
 Numbered = tuple[int, list[str]]  # number and words of a line
 POSITIONS = 1 << 14  # positions of source or target in a batch, padding included; bounds memory
 
@@ -101,7 +101,8 @@ class Interpreter:
             for b, (k, ids) in enumerate(zip(rows, batch)):
                 attention = weights[: len(ids), b] if self.align else None
                 hypothesis = beam.Hypothesis(ids[:-1], float(sums[b]), attention)
-                translations[k] = self.translation(sources[k], hypothesis)
+                empty = len(sources[k]) == len(ids) == 1
+                translations[k] = EMPTY if empty else self.translation(sources[k], hypothesis)
         return translations
 
     def chunks(self, lines: Iterable[Any]) -> Iterator[list[Any]]:
@@ -169,7 +170,6 @@ def side_by_side(
     for number, (source, target) in enumerate(itertools.zip_longest(sources, targets), 1):
         if source is None or target is None:
             short, long = names if source is None else names[::-1]
-            raise TiedtoolsError(
-                f"{short}: has {number - 1:,} lines, fewer than {long}; line N must be the translation of line N"
-            )
+            what = f"has {counted(number - 1, 'line')}, fewer than {long}"
+            raise TiedtoolsError(f"{short}: {what}; line N must be the translation of line N")
         yield number, source[1], target[1]

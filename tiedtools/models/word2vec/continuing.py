@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.base.settings import Continuation
 from tiedtools.files import modelfile
 from tiedtools.models.continuing import SPLIT, Source, identity, require_same, rows_of
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
+from tiedtools.text.sentences import WORD
+from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.counts import settings
 from tiedtools.vectors.fasttext import Dense, FastText
@@ -41,7 +44,9 @@ def read_source(path: str) -> Source:
     vectors = Vectors.read(path, skip_bad=None)
     if isinstance(vectors.matrix, FastText):
         return read_fasttext(path, vectors.matrix)
-    rows = [row for row in sorted(vectors.index.values()) if vectors.words[row] != END]
+    rows = sorted(row for word, row in vectors.index.items() if word != END and WORD.fullmatch(word))
+    if left_out := len(vectors.index) - len(rows) - (END in vectors.index):
+        log.warning(f"{path}: {counted(left_out, 'word')} with spaces left out, since no text has them")
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)
     vocab = Vocab(words, np.zeros(len(words), np.int64))
