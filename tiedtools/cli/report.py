@@ -90,12 +90,13 @@ class Report(Bar):
             log.info(self.line(**figures))
 
     def line(
-        self, epoch: int, loss: float | None, seconds: float, valid_loss: float | None = None, run: int | None = None,
-        **_: Any
+        self, epoch: int, loss: float | None, seconds: float, run: int | None = None, **others: Any
     ) -> str:  # fmt: skip
         """Return the line that reports an epoch, or one of several runs."""
         summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
-        valid = "" if valid_loss is None else f", valid loss {valid_loss:.4f}"
+        valid, value = "", others.get("valid_loss")
+        if "valid_loss" in others:
+            valid = ", nothing to predict in the validation text" if value is None else f", valid loss {value:.4f}"
         return f"{f'epoch {epoch}' if run is None else f'run {run}'}: {summary}{valid}, {clock(seconds)}"
 
 

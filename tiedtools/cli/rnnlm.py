@@ -103,13 +103,14 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         if text != "-" and not is_url(text) and not pathlib.Path(text).is_fifo():
             open(text).close()  # report unreadable files before training
     print_text = lambda text: click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+    trains = texts or not as_rnnlm or not (options["test"] or options["gen"])
     idle = {} if options["lm_prob"] else {"weight": "without --lm-prob"}
     if options["nbest"]:
         idle |= dict.fromkeys(("dynamic",) if texts else ("dynamic", "tokenize", "phrases", "field"), "with --nbest")
-    if as_rnnlm and not texts and (options["test"] or options["gen"]):
+    if not trains:
         idle |= dict.fromkeys({*vars(RnnlmConfig()), *vars(Training())} - {"seed", "threads"}, "without TEXT")
     warn_idle(ctx, idle)
-    if texts or not as_rnnlm or not (options["test"] or options["gen"]):
+    if trains:
         model = train_model(ctx, as_rnnlm, reads, print_text)
     else:
         from tiedtools.models.rnnlm.program import load_rnnlm

@@ -121,7 +121,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
     unread = "init_from" in several and not several.get("grow")
-    idle["with --init-from, without --grow"] = ("min_count", "max_vocab") if unread else ()
+    idle["with --init-from, without --grow"] = ("min_count", "max_vocab", "init_range") if unread else ()
+    idle["with --init-from"] = ("init_linear",) if "init_from" in several else ()
     idle["without an MPI launcher"] = () if mpi else ("exchange_words", "exchange_precision")
     warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
     if trainer:

@@ -46,7 +46,7 @@ def rows_of(known: Vocab, vocab: Vocab) -> np.ndarray:
 
 def identity(path: str, continuation: Continuation) -> dict[str, Any]:
     """Return the options that must match for a run that continues from the file `path` to resume."""
-    return dict(init=digests.of_file(path)["sha256"], freeze=continuation.freeze, grow=continuation.grow)
+    return dict(init_from=digests.of_file(path)["sha256"], freeze=continuation.freeze, grow=continuation.grow)
 
 
 def log_start(source: Source, vocab: Vocab, counts: Any) -> None:

@@ -115,15 +115,18 @@ def identity(options: dict[str, Any], **texts: Any) -> dict[str, Any]:
     return json.loads(json.dumps(dict(options=options, texts=texts)))
 
 
-def check_progress(progress: dict[str, Any], types: dict[str, Any], epochs: int, figures: dict[str, Any]) -> None:
+def check_progress(
+    progress: dict[str, Any], types: dict[str, Any], epochs: int, figures: dict[str, Any],
+    optional: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Raise one of modelfile.WRONG unless `progress` has all fields, with the right types and no negative number.
 
     types    types of the fields by name
     epochs   maximum number of epochs in `history`
-    figures  types of the figures of each epoch in `history`, by name
+    figures  types of the figures of each epoch in `history`, by name; `optional`: of those that may be missing
     """
     for types_of, values in [(types, progress), *((figures, epoch) for epoch in progress["history"])]:
-        modelfile.check_types(types_of, values)
+        modelfile.check_types(types_of | (optional or {}), values)
         if missing := types_of.keys() - values.keys():
             raise ValueError(f"missing {', '.join(sorted(missing))}")
     if min(progress[name] for name, kind in types.items() if kind in (int, float)) < 0:

@@ -23,6 +23,7 @@ from tiedtools.text.vocab import Vocab
 
 pytestmark = pytest.mark.usefixtures("no_signals")
 VOCAB, TEXT = topic_text(600)
+VALID = topic_text(30)[1]
 EPOCHS = 2
 ALONE = {name: dict(options, threads=1) for name, options in VARIANTS.items()}
 DETERMINISTIC = {
@@ -49,9 +50,9 @@ class Stopping(Run):
         super().work(thread, job)
 
 
-def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, **options):
+def begun(checkpoint=None, minutes=0.0, resume=False, vocab=VOCAB, text=TEXT, valid=VALID, **options):
     config = Config(size=10, **dict(epochs=EPOCHS, sample=0.01) | options)
-    return Stopping(Word2Vec(vocab, config), text, checkpoint, minutes, resume)
+    return Stopping(Word2Vec(vocab, config), text, checkpoint, minutes, resume, valid)
 
 
 def done(run, log=None):
@@ -60,7 +61,7 @@ def done(run, log=None):
 
 
 def losses(history):
-    return [(figures["epoch"], figures["loss"], figures["lr"]) for figures in history]
+    return [tuple(figures.get(name, 0) for name in ("epoch", "loss", "lr", "valid_loss")) for figures in history]
 
 
 @pytest.mark.parametrize("options", (ALONE | DETERMINISTIC).values(), ids=ALONE | DETERMINISTIC)
@@ -156,7 +157,7 @@ def test_when_checkpoints_are_written(tmp_path, monkeypatch, watchful, minutes, 
 def test_training_pauses_only_for_checkpoints(monkeypatch, watchful, tmp_path):
     calls, start = [], word2vecrun.hogwild.run
     monkeypatch.setattr(word2vecrun.hogwild, "run", lambda *args: calls.append(args) or start(*args))
-    done(begun())
+    done(begun(valid=None))
     assert len(calls) == 1
     path = str(tmp_path / "c")
     run = begun(path)

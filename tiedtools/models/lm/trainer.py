@@ -95,8 +95,7 @@ class LstmTrainer(LmTrainer):
 
     @property
     def inputs(self) -> list[Any]:
-        segmentation = self.config.segmentation
-        return super().inputs if segmentation is None else [*super().inputs, segmentation]
+        return [*super().inputs, *filter(None, (self.config.segmentation, self.origin))]
 
     def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()

@@ -87,7 +87,8 @@ class ModelFile(Hooks):
         run.state = run.begin(run.epoch)
         schedule.lr = p.get("alpha", schedule.lr) if lr is None else lr
         schedule.halving = bool(p.get("halving"))
-        if n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
+        same = p.get("valid", "-") == self.texts.get("valid", "-")  # losses on other texts cannot be compared
+        if same and n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
             schedule.previous = -llogp * LN10 / n
             if not run.steps:
                 run.save_best(run.epoch)

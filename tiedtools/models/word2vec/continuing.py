@@ -33,8 +33,6 @@ def read_source(path: str) -> Source:
     """
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
         model = Word2Vec.load(path)
-        if model.config.hs:
-            raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
         arrays, rows = dict(model.arrays), None
         if model.ngrams:
             every = arrays["emb_in"]
@@ -79,6 +77,8 @@ def settings_of_source(path: str) -> dict[str, Any]:
     split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
         config = modelfile.read(path, {"header"})[0]["config"]
+        if config.get("hs"):
+            raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
         return {name: config[name] for name in KEPT if config.get(name) is not None} | split
     return read_source(path).settings | split
 

@@ -15,7 +15,7 @@ from tiedtools.files.modelfile import Arrays
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
 from tiedtools.models.word2vec.model import Word2Vec
-from tiedtools.models.word2vec.run import FIGURES, Run
+from tiedtools.models.word2vec.run import FIGURES, OPTIONAL, Run
 from tiedtools.parallel.ranks import Ranks
 from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
@@ -268,7 +268,7 @@ class RanksRun(Run):
         return progress, dict(self.model.arrays, totals=self.totals_of_all)
 
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
-        checkpoints.check_progress(progress, POSITION, self.model.config.epochs, FIGURES)
+        checkpoints.check_progress(progress, POSITION, self.model.config.epochs, FIGURES, OPTIONAL)
         checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.earlier))
         if not progress["positions"] or not all(isinstance(x, float) and 0 <= x <= 1 for x in progress["positions"]):
             raise ValueError("inconsistent positions")

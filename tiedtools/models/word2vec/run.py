@@ -10,6 +10,7 @@ import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.base.messages import log
 from tiedtools.files.modelfile import Arrays
 from tiedtools.kernels.base.arrays import lines
 from tiedtools.kernels.base.scalar import mix
@@ -28,6 +29,7 @@ CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2ve
 STRIDE = 25  # composed vectors: from each piece to the next one trained, which is on another topic
 LOWEST_LR = 1e-4  # as a fraction of alpha
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
+OPTIONAL = dict(valid_loss=float | None)
 
 
 class Run(Session):
@@ -106,7 +108,8 @@ class Run(Session):
                 if self.checkpoint:
                     try:
                         self.load(self.checkpoint)
-                    except TiedtoolsError:  # the file was removed or replaced
+                    except TiedtoolsError as error:  # the file was removed or replaced
+                        log.warning(str(error))
                         self.checkpoint = None
                 raise
         if not self.predictions:
@@ -271,7 +274,7 @@ class Run(Session):
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
         types = dict(next=int, history=list, elapsed=float)
-        checkpoints.check_progress(progress, types, self.model.config.epochs, FIGURES)
+        checkpoints.check_progress(progress, types, self.model.config.epochs, FIGURES, OPTIONAL)
         if progress["next"] > self.jobs:
             raise ValueError("inconsistent number of text pieces")
         checkpoints.check_arrays(arrays, dict(self.model.arrays, totals=self.totals[0, :, :3]))

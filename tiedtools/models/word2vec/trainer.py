@@ -79,6 +79,10 @@ class Word2VecTrainer(Trainer):
             if ranks or self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
 
+    @property
+    def inputs(self) -> list[Any]:
+        return [*super().inputs, *filter(None, [self.origin])]
+
     def is_fasttext(self, path: str | None) -> bool:
         """Return whether a file is written as a model of fastText: by its name, of a model with subwords."""
         return bool(self.config.subwords) and (path or "").endswith(".bin") and not self.resampling.runs
