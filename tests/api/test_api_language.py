@@ -162,7 +162,7 @@ def test_mistakes(tmp_path, model):
     refused(lambda: tiedtools.Translator(tie="both"), "`tie='both'` is not one of none", kind=Contradiction)
     refused(lambda: tiedtools.Translator(optimizer="asgd", sessions=2), "`optimizer=asgd` averages", kind=Contradiction)
     refused(lambda: model.translations(SOURCE, beam=0), "beam=0", kind=Contradiction)
-    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 lines, fewer than source")
+    refused(lambda: model.score(SOURCE, TARGET[:1]), "target: has 1 line, fewer than source")
     refused(lambda: tiedtools.Translator().translate(SOURCE), "call `fit` first")
     refused(lambda: tiedtools.LanguageModel().word_vectors("source"), "`which='source'`", kind=Contradiction)
 

@@ -242,6 +242,8 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run):
     trained = []
     train_slices(settings, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
     refused(lambda: train_slices(settings | dict(min_count=9), texts, str(part)), "`min_count=")
+    refused(lambda: train_slices(settings, texts, str(part), write="concat"), "`write=in`; choose")
+    refused(lambda: train_slices(settings, texts, str(part), write="out"), "omit it", kind=tt.Contradiction)
     assert len(trained) == 2
     for name in "1810s.runs", "1820s.runs", "1830s.runs":
         assert (part / name).read_bytes() == (whole / name).read_bytes()

@@ -31,23 +31,6 @@ def rival(tmp_path):
     return make
 
 
-def test_json(bench, quick, text):
-    result = bench("rnnlm", text, "-class", 2, "-runs", 2, "-threads", "2,", "-variants", "9+3-defer", "--json")
-    answer = json.loads(result.stdout)
-    (row,) = answer["rows"]
-    assert answer["words"] == 280 and answer["vocabulary"] == 4 and answer["classes"] == 2
-    assert row["name"] == "tiedtools 9+3-defer" and row["threads"] == 2
-    assert row["slowest"] <= row["words_per_s"] <= row["fastest"]
-    assert row["share"] == pytest.approx(row["words_per_s"] / row["limit"])
-    seconds = {
-        "flops": row["kflops"] / answer["gflops"]["2"] / 1e6,
-        "bytes": row["bytes"] / answer["gbytes"]["2"]["12"] / 1e9,
-    }
-    assert row["bound"] == max(seconds, key=seconds.get) and row["limit"] == pytest.approx(1 / max(seconds.values()))
-    assert row["gflops"] == pytest.approx(row["words_per_s"] * row["kflops"] / 1e6)
-    assert 0 < row["nats"] < 2
-
-
 def test_rnnlm(bench, quick, text, rival, tmp_path):
     program = rival("Iter: 0\\rTRAIN entropy: 3.0 Words/sec: 50.5 \\rTRAIN entropy: 2.0    Words/sec: 40.5\\n")
     args = ["-class", 2, "-runs", 3, "-threads", "1,2", "-variants", "6,4-sentences,4"]

@@ -71,6 +71,10 @@ def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     one, two = found["results"]
     assert (one["covered"], one["runs"]) == (5, 5)
     assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
+    (folder / "more").write_text(PAIRS + "alpha w29 2\n")  # only the first file has w29
+    more, _ = answer(run, "eval-sim", *files, "--set", folder / "more")
+    assert [line["covered"] for line in more["results"]] == [6, 5]
+    assert more["differences"][0]["difference"] == found["differences"][0]["difference"]
     found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
     assert found["results"][0]["runs"] == 5 and len(lines) > 2
     found, lines = answer(run, "compare", *files, "--top", 3)
@@ -90,7 +94,7 @@ def test_stability_and_change(run, files, folder):
     found, _ = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)
     assert all(row["shared"] < 0.2 for row in found["results"])
     assert run("stability", files[0], "--top", 100).exit_code == 1
-    (folder / "list").write_text("alpha\nomega\nw29\n")
+    (folder / "list").write_text("alpha\nomega\nw29\nalpha\n")
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
     assert found["absent"] == ["omega", "w29"] and "w29" in found["only_a"] and "w29" in lines[-2]

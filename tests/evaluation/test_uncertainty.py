@@ -82,6 +82,8 @@ def test_neighbors_and_cosines_of_sums():
     assert [answer["neighbor"] for answer in answers] == [WORDS[row] for row in sorted(means, key=lambda k: -means[k])]
     assert answers[0]["cosine"] == pytest.approx(max(means.values()), abs=1e-6)
     alone = uncertainty.neighbors(runs, [[(7, 1)]], top=V)[0]
+    frequent = uncertainty.neighbors(runs, [[(7, 1)]], top=V, counts=runs.counts[::-1], least=9)[0]
+    assert [a for a in alone if runs.counts[::-1][runs.index[a["neighbor"]]] >= 9] == frequent != alone
     assert {a["neighbor"]: a["rank"] for a in answers} == {a["neighbor"]: a["rank"] for a in alone}
     runs = some_runs(missing=[(1, 3)])
     values = uncertainty.cosine_of(runs, [(2, 1)], [(3, 1), (4, -1)])
@@ -92,6 +94,8 @@ def test_neighbors_and_cosines_of_sums():
 
 
 def test_stability_is_the_mean_share_of_neighbors_of_two_runs():
+    few = some_runs(runs=2, missing=[(run, row) for run in (0, 1) for row in range(4, V) if row % 2 == run])
+    assert uncertainty.stability(few, [2], V - 1) == pytest.approx(3 / (V - 1))  # words 0, 1, and 3 are in both runs
     runs, top = some_runs(missing=[(0, 2), (3, 8)]), 3
     shares = uncertainty.stability(runs, [2, 6], top)
     for row, share in zip((2, 6), shares):

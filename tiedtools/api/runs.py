@@ -11,6 +11,7 @@ from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation import shift, uncertainty
 from tiedtools.vectors import runs
 from tiedtools.vectors.neighbors import summands
+from tiedtools.vectors.vectors import limits
 
 
 class Runs(runs.Runs):
@@ -44,7 +45,7 @@ class Runs(runs.Runs):
 
     def most_similar(self, words: str, topn: int = 10, restrict: int | None = None) -> list[dict[str, Any]]:
         """List the words with the highest mean cosine, as dicts; see evaluation.uncertainty.neighbors."""
-        return uncertainty.neighbors(self, [self.sum_of(words)], topn, restrict)[0]
+        return uncertainty.neighbors(self, [self.sum_of(words)], *limits(topn, restrict))[0]
 
     def similarity(self, a: str, b: str) -> uncertainty.Estimate:
         """Return the Estimate of the cosine of two words: its mean over runs and its 95% interval."""

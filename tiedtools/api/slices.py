@@ -12,6 +12,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import Reading
 from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import open_output, split_compression
+from tiedtools.models.word2vec.config import Resampling, written
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
@@ -49,13 +50,17 @@ def train_slices(
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
     run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
+    asked = {"document": "record" if settings.get("field") else "line", "write": written(config)}
+    asked |= {"resample": Resampling(2).resample} | {name: value for name, value in run.items() if value is not None}
+    if asked["write"] == "out" and config.tying == "untied":
+        raise Contradiction("`write=out`: untied slices share the output vectors of the compass; omit it")
     checkpoint = os.path.join(folder, "compass.checkpoint")
     if os.path.exists(compass):
         refuse_others(compass, settings, texts)
         for output in filter(os.path.exists, outputs):
             old = Runs.load(output).training
-            for name in ("resample", "document") if old["runs"] > 1 else ():
-                if run.get(name) not in (None, old[name]):
+            for name in ("write", "resample", "document") if old["runs"] > 1 else ("write",):
+                if asked[name] != old[name]:
                     raise TiedtoolsError(f"{output}: was trained with `{name}={old[name]}`; choose another folder")
     elif any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")

@@ -1,5 +1,6 @@
 """Change of words between texts and over time: `shift`, and `align`."""
 
+import math
 import os
 from collections.abc import Collection
 from typing import Any
@@ -25,7 +26,7 @@ SHIFT = {
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
         integer("top", 20, "Number of words to print, by decreasing excess; 0: all, as with --words.", least=0),
         integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
-                " between them at random."),
+                " between them at random.", most=4999),
         *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
                     " paragraphs, and --field reads records.  [default: record with --field, otherwise line]")),
     ],
@@ -60,7 +61,8 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     from tiedtools.evaluation.shift import adjusted, changes
 
     path = options["words"]
-    listed = None if path is None else [line.strip() for _, line in numbered_lines(path) if line.strip()]
+    named = (line.strip() for _, line in numbered_lines(path)) if path is not None else ()
+    listed = None if path is None else [*dict.fromkeys(filter(None, named))]
     if listed == []:
         raise TiedtoolsError(f"{path}: no words; give one per line")
     training = {o.name for o in ctx.command.params if getattr(o, "setting", None)} | {"no_memory_check"}
@@ -87,7 +89,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     if permutations is not None:
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
-        lines.sort(key=lambda line: line["expected"] - line["change"])
+        lines.sort(key=lambda line: (math.isnan(line["expected"]), line["expected"] - line["change"]))
     top = options["top"] if listed is None or "top" in explicit(ctx) else None
     text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
     unknown = [word for word in absent if word not in {*only_a, *only_b}]

@@ -46,6 +46,7 @@ def run_answers(
     """
     from tiedtools.base.messages import log
     from tiedtools.evaluation.uncertainty import neighbors
+    from tiedtools.text.sources import counted
     from tiedtools.vectors.neighbors import spellings
     from tiedtools.vectors.runs import Runs, is_runs
 
@@ -62,7 +63,13 @@ def run_answers(
             log.error(f"tiedtools: {path}: no vector for {word!r}{f'; did you mean {near!r}?' if near else ''}")
         asked = [q for q in questions if not set(unknown) & {word for word, _ in terms[q]}]
         rows = [[(index[word], sign) for word, sign in terms[question]] for question in asked]
-        found = neighbors(runs, rows, top, limit(path, runs.words)[0]) if rows else []
+        found = neighbors(runs, rows, top, *limit(path, runs.words)) if rows else []
+        for question, terms_of, answer in zip(asked, rows, found):
+            n = int((runs.present[:, [row for row, _ in terms_of]] > 0).all(1).sum())
+            if not answer and 2 * n < len(runs):
+                what = f"{' '.join(question)!r} is in {n} of {counted(len(runs), 'run')}; give a word of at least half"
+                log.error(f"tiedtools: {path}: {what}")
+                status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
         objects.append(dict(vectors=path, runs=len(runs), answers=answers, unknown=unknown))
@@ -89,20 +96,21 @@ def similarity_answer(
     """Return the Answer of `eval-sim` if a file holds runs."""
     import numpy as np
 
-    from tiedtools.evaluation.similarity import INTERVAL, read_set
-    from tiedtools.evaluation.uncertainty import correlations, difference
+    from tiedtools.evaluation.similarity import INTERVAL, judge, read_set
+    from tiedtools.evaluation.uncertainty import correlations, difference, rhos
 
     loaded = [read_set(path, name) for name, path in sets.items()]
-    lines, differences, first = [], [], None
+    lines, differences, first, first_runs = [], [], [], 0
     for file in files:
         runs, whole = each_run(file, reading)
-        of_file, rhos = correlations([*runs, *whole], loaded, case, bootstrap, seed, len(whole))
+        judged = [[judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in loaded]
+        of_file = correlations(loaded, judged, bootstrap, seed, len(whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
-        split = [values.T for values in np.split(rhos, [len(runs)])]
-        for one, *values in zip(loaded, *(first or ()), *split) if first else ():
-            gap, low, high, _ = difference(values[0], values[2], values[1], values[3])
+        for one, *sides in zip(loaded, *first, judged) if first else ():
+            a, b = (np.split(values, [n]) for values, n in zip(rhos(one, *sides), (first_runs, len(runs))))
+            gap, low, high, _ = difference(a[0], b[0], a[1], b[1])
             differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
-        first = first or split
+        first, first_runs = first or [judged], first_runs or len(runs)
     policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
     columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
     text = table(columns, lines)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import median_filter
 from scipy.stats import false_discovery_control
 
-from tiedtools.evaluation.uncertainty import estimate, neighbors
+from tiedtools.evaluation.uncertainty import Estimate, estimate, neighbors
 from tiedtools.vectors.edit import aligned_cosines, common, refuse_dimensions
 from tiedtools.vectors.runs import Runs
 
@@ -71,7 +71,8 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         for word, count, other, value, near, usual in zip(words, *columns)
         if value == value
     ]
-    seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(runs.present.any(0))) for runs in (one, two)]
+    there = (runs.present.any(0) | (len(runs.whole) > 0) & (runs.counts > 0) for runs in (one, two))
+    seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(has)) for runs, has in zip((one, two), there)]
     only, other_only = ([word for word in seen[k] if word not in seen[1 - k]] for k in (0, 1))
     return lines, only, other_only
 
@@ -93,7 +94,7 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
             sides = (first[0], runs), (first[0].on_whole_text, runs.on_whole_text)
             rows = np.array([first[1]]), np.array([row])
             each, whole = (run_cosines(*side, *rows, align=False)[:, 0] for side in sides)
-            similar = estimate(each, whole)
+            similar = estimate(each, whole) if runs is not first[0] else Estimate(1.0, 1.0, 1.0, len(runs))
             near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
             place = dict(word=word, slice=name, count=int(runs.counts[row]))
             lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))

@@ -18,7 +18,6 @@ from tiedtools.vectors.edit import BANDS
 from tiedtools.vectors.neighbors import largest
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
-from tiedtools.vectors.vectors import Vectors
 
 MANY = 40  # runs from which on the interval has the percentiles of the runs
 BLOCK = 1 << 25  # numbers in a block of cosines of all runs
@@ -98,10 +97,13 @@ def cosines(runs: Runs, sums: Sequence[Sum], columns: int) -> Iterator[np.ndarra
         yield block
 
 
-def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None = None) -> list[list[dict[str, Any]]]:
+def neighbors(
+    runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None = None, counts: Any = None, least: int = 0
+) -> list[list[dict[str, Any]]]:  # fmt: skip
     """Return the `top` words with the highest mean cosine to each sum of unit vectors, nearest first.
 
     limit  consider only the first `limit` words, and only those that at least half of the runs have
+    least  leave out words with a smaller count, if there are `counts`, [V]
 
     Each answer is a dict: neighbor; cosine, low, high (see `estimate`); rank, rank_low, rank_high: the median of its
     rank in each run and the bounds of its central 95%, the words of the sum excluded; in_top: number of runs in which
@@ -118,6 +120,8 @@ def neighbors(runs: Runs, sums: Sequence[Sum], top: int = 10, limit: int | None 
             n, seen = (~np.isnan(block)).sum(0), ~np.isnan(center)
             means = np.where(seen, center, 0).sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
             means[(n < min(2, len(runs))) | (2 * n < len(runs)) | ~seen.any(0)] = np.nan
+            if counts is not None:
+                means[counts[:limit] < least] = np.nan
             columns = [(row, center[:, row] if whole else ()) for row in largest(means, top)]
             answers.append([neighbor(runs.words[row], block, row, top, column) for row, column in columns])
     return answers
@@ -157,14 +161,14 @@ def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
         for k, block in enumerate(cosines(runs, sums, len(runs.words))):
             block[np.arange(len(sums)), rows[part]] = np.nan
             block[np.isnan(block)] = -2
-            nearest[part, k] = np.argpartition(-block, top - 1)[:, :top]
-            nearest[part, k][block.max(1) == -2] = -1
+            chosen = np.argpartition(-block, top - 1)[:, :top]
+            nearest[part, k] = np.where(np.take_along_axis(block, chosen, 1) == -2, -1, chosen)
     shares = np.full(len(rows), np.nan)
     for k, lists in enumerate(nearest):
-        lists = lists[lists[:, 0] >= 0]
+        lists = lists[(lists >= 0).any(1)]
         n = len(lists)
         if n > 1:
-            times = np.unique(lists, return_counts=True)[1]
+            times = np.unique(lists[lists >= 0], return_counts=True)[1]
             shares[k] = (times * (times - 1)).sum() / (top * n * (n - 1))
     return shares
 
@@ -193,19 +197,24 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
     return lines, measured
 
 
-def correlations(
-    each: Sequence[Vectors], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int, W: int = 0
-) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Evaluate the Vectors of each run on similarity sets; the last W runs are on the whole text.
+def rhos(one: similarity.SimilaritySet, *sides: Sequence[similarity.Judged]) -> list[np.ndarray]:
+    """Return rho of each run of several files on a set, float64 [R], on the pairs that all of these runs cover."""
+    used = np.logical_and.reduce([judged.used for side in sides for judged in side])
+    return [np.array([similarity.spearman(one.scores[used], j.cosines[used]) for j in side]) for side in sides]
 
-    Returns a dict for each set, and rho [R + W, sets]. The dict has set, pairs, covered (in all runs); rho, low, high:
-    see `estimate`; and pairs_low and pairs_high: the 95% bootstrap interval of rho over pairs.
+
+def correlations(
+    sets: Sequence[similarity.SimilaritySet], judged: Sequence[Sequence[similarity.Judged]], resamples: int, seed: int,
+    W: int = 0
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Evaluate runs on similarity sets. judged: for each set, that of each run; the last W are on the whole text.
+
+    Returns a dict for each set: set, pairs, covered (in all runs); rho, low, high: see `estimate`; and pairs_low and
+    pairs_high: the 95% bootstrap interval of rho over pairs.
     """
-    judged = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each]
-    rho = lambda one, j: similarity.spearman(one.scores[j.used], j.cosines[j.used])
-    rhos = np.array([[rho(one, j) for one, j in zip(sets, of_run)] for of_run in judged])
     lines = []
-    for one, of_set, values in zip(sets, zip(*judged), rhos.T):
+    for one, of_set in zip(sets, judged):
+        (values,) = rhos(one, of_set)
         used = np.logical_and.reduce([j.used for j in of_set])
         columns = [j.cosines[used] for j in of_set]
         centers = columns[len(columns) - W :] if W else columns
@@ -214,4 +223,4 @@ def correlations(
         pairs_low, pairs_high = similarity.interval(samples)
         counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
         lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))
-    return lines, rhos
+    return lines

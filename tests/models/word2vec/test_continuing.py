@@ -323,14 +323,16 @@ def test_a_stopped_run_keeps_finished_runs_and_resumes(tmp_path):
     tt.Word2Vec(**settings).fit(SENTENCES, runs=20, resume=True, on_epoch=reported.append, **files)
     assert (tmp_path / "part.runs").read_bytes() == (tmp_path / "whole").read_bytes()
     assert len(reported) == 20 - len(part)
-    with pytest.raises(tt.TiedtoolsError, match="resample"):
-        tt.Word2Vec(**settings).fit(SENTENCES, runs=4, resample="shuffle", resume=True, **files)
+    for name, value in dict(resample="shuffle", write="out").items():
+        with pytest.raises(tt.TiedtoolsError, match=name):
+            tt.Word2Vec(**settings).fit(SENTENCES, runs=20, resume=True, **files, **{name: value})
     with pytest.raises(tt.TiedtoolsError, match="runs=20"):  # on which the seeds of the runs on the whole text depend
         tt.Word2Vec(**settings).fit(SENTENCES, runs=21, resume=True, **files)
 
 
 @pytest.mark.parametrize("options", [
     dict(classes=3), dict(save_model="m.npz"), dict(valid=SENTENCES), dict(output="-"), dict(runs=0),
+    dict(output="x.runs.gz"),
 ], ids=str)  # fmt: skip
 def test_settings_of_a_single_run_are_refused(tmp_path, options):
     refused(lambda: runs_of(tmp_path, **options), kind=tt.Contradiction)

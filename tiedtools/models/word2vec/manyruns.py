@@ -3,7 +3,8 @@
 import contextlib
 import dataclasses
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -40,6 +41,7 @@ class TrainedRuns(Runs):
 
     kind = "word2vec"
     settings: dict[str, Any] | None = None  # of texts and training, beside the Config
+    continued: Mapping[str, Any] = MappingProxyType({})  # what identifies the file to continue from
     reference: np.ndarray | None = None  # vectors to which those of each run are aligned, float32 [V, E]
 
     def __init__(self, text: EncodedText, config: Config, resampling: Any, which: str) -> None:
@@ -50,8 +52,9 @@ class TrainedRuns(Runs):
         every = self.every = np.memmap(temporary, np.float16, "w+", shape=(W + R, V, E))
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
+        training |= dict(seeds=seeds, write=which)
         counts = np.zeros((W + R, V), np.int64)
-        super().__init__(vocab.words, every[W:], counts[W:], text.occurrences, training | dict(seeds=seeds), every[:W])
+        super().__init__(vocab.words, every[W:], counts[W:], text.occurrences, training, every[:W])
         self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
         self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
@@ -133,6 +136,7 @@ class ManyRuns(Session):
             options = dict(
                 kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
             )
+            options |= {"write": model.which, **model.continued}
             del options["threads"]
             runs = options.pop("runs")
             options |= {"runs": runs} if model.W else {}  # the seeds of the runs on the whole text depend on it

@@ -6,8 +6,8 @@ from typing import Any, BinaryIO
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Continuation
-from tiedtools.files.output import STDOUT
-from tiedtools.models.continuing import log_start
+from tiedtools.files.output import STDOUT, refuse_packed
+from tiedtools.models.continuing import identity, log_start
 from tiedtools.models.word2vec import exchange, workspaces
 from tiedtools.models.word2vec.config import Config, Resampling, written
 from tiedtools.models.word2vec.continuing import check, read_source, start_from
@@ -95,6 +95,7 @@ class Word2VecTrainer(Trainer):
             raise Contradiction(f"`{wrong}` does not apply to several runs; omit it, or `runs`")
         if self.ranks:
             raise Contradiction("`runs` needs a single process; start one without an MPI launcher")
+        refuse_packed(files.output)
         if files.output in STDOUT:
             raise Contradiction("`runs` needs `output` FILE: runs cannot be written to standard output")
         field = self.reading.get("field")
@@ -136,6 +137,8 @@ class Word2VecTrainer(Trainer):
     def make(self, text: EncodedText) -> Any:
         if self.resampling.runs:
             model = TrainedRuns(text, self.config, self.resampling, self.files.write)
+            if self.source:
+                model.continued = identity(str(self.origin), self.continuation)
             if self.align:
                 model.reference = self.prepared(super().make(text)).vectors(self.files.write).matrix
             return model
