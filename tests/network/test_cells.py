@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
 from tiedtools.files.modelfile import load_language_model
-from tiedtools.kernels.base.arrays import imagining
+from tiedtools.kernels.base.arrays import aligned, imagining
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lm.presets import PRESETS
@@ -141,7 +142,8 @@ def test_rhn_of_zilly_et_al():
     """Table 1 has 23M: m n + n^2 D weights for each of k and g, their biases, and the tied embeddings and biases."""
     values = {**PRESETS["rhn-ptb"][1]}
     config = LstmConfig(**{name: values[name] for name in values if name in LstmConfig.__dataclass_fields__})
-    with imagining():
+    with imagining(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(aligned, 9, 9).result().strides[0]  # another thread's arrays have memory
         model = idle(LstmLM)(Vocab.made_up(10_000), config)
     n, D, V = 830, 10, 10_000
     assert model.n_params == 2 * (n * n * (D + 1) + n * D) + V * n + V

@@ -123,12 +123,12 @@ class Estimator(Renaming):
             except KeyboardInterrupt:
                 if not listener.stopped:
                     raise
-                if listener.failure:
-                    raise listener.failure from None
             finally:
                 self.history = listener.history
                 if trainer.model is not None:
                     self.trained = trainer.model
+        if listener.failure:
+            raise listener.failure
         return self
 
 

@@ -166,8 +166,8 @@ class LanguageModel(Estimator):
     def statistics(self, text: Any, *, independent: bool = False, batch: int | None = None) -> dict[str, Any]:
         """Return the figures of `tiedtools ppl --json` for a text: counts, log10 probability, ppl, and ppl1.
 
-        text         a source as for `fit`, split into words as in training; of a field of records, give
-                     `tiedtools.documents(path, field)`. The state carries over from sentence to sentence
+        text         a source as for `fit`, split into words as in training; of a field of records:
+                     (text.split() for text in documents(path, field)). The state carries over between sentences
         independent  score each sentence independently
         batch        split the text into this many streams, which is faster and slightly changes the result; with
                      `independent`, number of sentences scored at a time
@@ -256,7 +256,7 @@ class LanguageModel(Estimator):
         self, sentences: int | None = None, words: int | None = None, *, prompt: str | Iterable[str] | None = None,
         temperature: float = 1.0, top_k: int | None = None, no_unk: bool = False, seed: int = 1
     ) -> Iterator[list[str]]:  # fmt: skip
-        """Generate sentences, lists of words, until either limit is reached.
+        """Generate sentences, lists of words, until either limit is reached; `words` does not count sentence ends.
 
         sentences, words  limits; neither: 10 sentences
         prompt            words that begin every sentence, each then generated independently

@@ -83,7 +83,7 @@ class Translator(Estimator):
     ) -> Iterator[list[Translation]]:  # fmt: skip
         """Yield the translations that beam search finds for each sentence, best first, in order.
 
-        sentences   a source as for `fit`; of a field of records, give `tiedtools.documents(path, field)`
+        sentences   a source as for `fit`; of a field of records: (text.split() for text in documents(path, field))
         beam        beam size; 1: greedy search
         normalize   rank by log probability per word or symbol, `</s>` included
         max_length  maximum length of a translation in words or symbols

@@ -61,7 +61,7 @@ class Word2Vec(Estimator):
 
         settings = {name: value for name, value in self.settings.items() if value is not None}
         if source_of := others.get("init_from"):
-            settings = settings_of_source(os.fspath(source_of)) | settings
+            settings = settings_of_source(os.fspath(checked("init_from", source_of, str | os.PathLike))) | settings
         config, reading = self.configure(**settings)
         classes = checked("classes", classes, int, Range(0, 10**6))
         others = {"write": written(config), **others}

@@ -113,7 +113,8 @@ class SentenceVectors:
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
         self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
-        rows = {word: row for word, row in vectors.index.items() if WORD.fullmatch(word)}  # a text has no others
+        index = vectors.index
+        rows = {word: row for word, row in zip(index, index.values()) if WORD.fullmatch(word)}  # a text has no others
         self.rows = np.array([-1, *rows.values()], np.int32)  # of the codes
         self.lexicon = Lexicon(Vocab([END, *rows], np.empty(0)))
         self.weights: Any = np.ones(len(vectors), np.float32) if a is None else None

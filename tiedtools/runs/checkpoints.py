@@ -31,6 +31,7 @@ class Checkpoint:
 
     def __init__(self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: list[Any]) -> None:
         self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
+        self.defaults |= {"bleu": False}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
 

@@ -2,6 +2,7 @@
 
 import mmap
 import re
+import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -161,6 +162,12 @@ class WordTable:
             new[: old.size] = old
 
 
+def full(error: OSError) -> TiedtoolsError:
+    """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
+    problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
+    return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
+
+
 class Counter:
     """Counts the words of every T-th block of a text in its own WordTable."""
 
@@ -223,7 +230,10 @@ def count(
         if marks:
             kept = marks.see(path, kept)
         if keep:
-            keep.write(np.frombuffer(known, np.int32).take(kept) if several and vocab is None else kept)
+            try:
+                keep.write(np.frombuffer(known, np.int32).take(kept) if several and vocab is None else kept)
+            except OSError as problem:
+                raise full(problem) from None
     tables = [counter.table for counter in counters if counter.table]
     table.counts[:] = 0  # merging counted the words once
     for counted, known in zip(tables if several else [], numbers):

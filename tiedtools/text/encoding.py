@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError, unreadable
+from tiedtools.base.errors import unreadable
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.counting import BLOCK, common_vocab, count, renumber
+from tiedtools.text.counting import BLOCK, common_vocab, count, full, renumber
 from tiedtools.text.vocab import Vocab, no_words
 
 
@@ -86,14 +86,6 @@ class EncodedText:
             self.file.close()
 
 
-def full(error: OSError) -> TiedtoolsError:
-    """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
-    if isinstance(error, TiedtoolsError):  # of the text
-        return error
-    problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
-    return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
-
-
 def encode(
     paths: Sequence[Any], min_count: int = 1, max_vocab: int | None = None, vocab: Vocab | None = None,
     errors: str = "strict", threads: int | None = None, ranks: Any = None, marks: Any = None,
@@ -115,9 +107,9 @@ def encode(
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)  # type: ignore[arg-type]
+    more = ranks is not None and ranks.rank < ranks.size - 1
+    table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
     try:
-        more = ranks is not None and ranks.rank < ranks.size - 1
-        table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
         file.flush()
         text.size = os.fstat(file.fileno()).st_size // 4
         found = table.counts[1:].any()

@@ -12,8 +12,7 @@ from tiedtools.base import memory
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
-from tiedtools.text.counting import NO_WORD, WordTable, count, map_zeros
-from tiedtools.text.encoding import full
+from tiedtools.text.counting import NO_WORD, WordTable, count, full, map_zeros
 from tiedtools.text.sources import counted
 
 BLOCK = 1 << 18  # IDs written at a time
@@ -26,8 +25,8 @@ class PhraseText:
 
     def __init__(self, paths: Sequence[Any], errors: str = "strict") -> None:
         self.file = tempfile.TemporaryFile(prefix="tiedtools-")
+        self.table, _ = count(paths, errors, keep=self.file)
         try:
-            self.table, _ = count(paths, errors, keep=self.file)
             self.file.flush()
         except OSError as error:
             raise full(error) from None

@@ -144,7 +144,7 @@ class Fit(Session, Standing):
         # These options do not change what a thread computes, or change only the number of epochs.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
-        options["bleu"] = bool(self.measure)
+        options |= {"bleu": True} if self.measure else {}
         return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:
@@ -260,7 +260,8 @@ class Fit(Session, Standing):
             if bleu and self.best_figures:  # equal BLEU: the loss decides
                 best = self.best_figures["valid_bleu"], -(self.best_figures["valid_ppl"] or math.inf)
                 better = (bleu["valid_bleu"], -perplexity(loss)) > best  # type: ignore[operator]
-            if better or valid_loss is None or self.best is None or self.training.keep == "last":
+            newest = self.training.keep == "last" or valid_loss is None and not self.endless
+            if better or newest or self.best is None:
                 self.save_best(self.epoch + 1)
         self.best_loss = min(loss, self.best_loss)
         self.epoch += 1

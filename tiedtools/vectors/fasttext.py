@@ -85,6 +85,10 @@ class FastText(Computed):
             raise TiedtoolsError(f"{path}: is not a whole fastText model: {error}; {remedy}") from None
         self.words = Words(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the file itself."""
+        return FastText, (self.path, self.errors), dict(strict=self.strict)
+
     def parse(self) -> None:
         """Parse all but the matrices. Raises ValueError or struct.error if a part is impossible."""
         data = self.data

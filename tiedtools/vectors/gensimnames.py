@@ -85,8 +85,8 @@ class GensimNames(Renaming):
 
     def distances(self: Any, word_or_vector: Any, other_words: Iterable[str] = ()) -> np.ndarray:
         """Return 1 - cosine of a term and each of the other words, or, without these, all words: float32 [n]."""
-        others = self[list(other_words)] if other_words else self.matrix
-        return 1 - unit(others) @ unit(self.vector_of(word_or_vector)[None])[0]
+        words = list(other_words)
+        return 1 - unit(self[words] if words else self.matrix) @ unit(self.vector_of(word_or_vector)[None])[0]
 
     def distance(self: Any, w1: Any, w2: str) -> float:
         """Return 1 - cosine of a term and a word."""

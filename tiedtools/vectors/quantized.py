@@ -137,6 +137,7 @@ def parse_tables(data: Any, at: int, n: int) -> tuple[Matrix, int]:
     dim, S, D, last = QUANTIZER.unpack_from(data, at)
     if not (0 < dim == n and 0 < D and S == math.ceil(dim / D) and last == dim - (S - 1) * D):
         raise ValueError(f"a quantizer of {dim} numbers in {S} parts of {D}")
+    D = min(D, dim)
     raw, at = take(data, at + QUANTIZER.size, 4 * CENTROIDS * dim)
     numbers = np.frombuffer(raw.tobytes(), "<f4")
     tables = np.zeros((S, CENTROIDS, D), np.float32)

@@ -127,10 +127,12 @@ class Vectors(GensimNames):
             vectors.counts = None if self.counts is None else self.counts[rows]
         return vectors
 
-    def restrict(self, words: int | Iterable[str]) -> "Vectors":
+    def restrict(self, words: int | np.integer[Any] | Iterable[str]) -> "Vectors":
         """Return the Vectors of the first `words` words, or of these distinct words, without unknown ones."""
         if isinstance(words, int | np.integer):
             return self.take(slice(checked("words", words, int, Range(0))))
+        if isinstance(words, str) or not isinstance(words, Iterable):
+            raise Mistyped(f"`words={words!r}` is neither a number nor an iterable of words; give one")
         return self.take([self.index[word] for word in words if word in self.index])
 
     def to_frame(self) -> Any:
@@ -148,6 +150,8 @@ class Vectors(GensimNames):
         """Return these vectors followed by the vectors of `others`."""
         if not len(others):
             return self
+        if self.dim != others.dim:
+            raise TiedtoolsError(f"vectors of {self.dim} and of {others.dim} dimensions cannot be joined")
         return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
 
     @property

@@ -2,12 +2,13 @@
 
 import contextlib
 import math
+import threading
 
 import numpy as np
 
 CACHE_LINE = 64  # bytes
 
-sizes = None  # within imagining(): the size of each array in bytes
+local = threading.local()  # `sizes`, within imagining(): the size of each array in bytes; not in other threads
 
 
 @contextlib.contextmanager
@@ -16,17 +17,16 @@ def imagining():
 
     Yields a list to which the size in bytes of each array is appended.
     """
-    global sizes
-    sizes = []
+    local.sizes = []
     try:
-        yield sizes
+        yield local.sizes
     finally:
-        sizes = None
+        local.sizes = None
 
 
 def line_up(size, dtype=np.float32, spare=0, line=CACHE_LINE):
     """Zeros [size], aligned to `line` bytes; `spare` more elements after the end may be read."""
-    if sizes is not None:
+    if (sizes := getattr(local, "sizes", None)) is not None:
         array = np.lib.stride_tricks.as_strided(np.zeros(1, dtype), (size,), (0,))
         sizes.append(array.nbytes)
         return array

@@ -26,7 +26,7 @@ KEPT = "size architecture tying window negative sample ns_exponent fixed_window 
 KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buckets"]
 
 
-def read_source(path: str) -> Source:
+def read_source(path: str, tell: bool = True) -> Source:
     """Read a model of word2vec or fastText with all its parameters, or any file of word vectors as input vectors.
 
     Raises TiedtoolsError for unreadable files, checkpoints, and models with hierarchical softmax.
@@ -43,7 +43,7 @@ def read_source(path: str) -> Source:
     if isinstance(vectors.matrix, FastText):
         return read_fasttext(path, vectors.matrix)
     rows = sorted(row for word, row in vectors.index.items() if word != END and WORD.fullmatch(word))
-    if left_out := len(vectors.index) - len(rows) - (END in vectors.index):
+    if tell and (left_out := len(vectors.index) - len(rows) - (END in vectors.index)):
         log.warning(f"{path}: {counted(left_out, 'word')} with spaces left out, since no text has them")
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)
@@ -80,7 +80,7 @@ def settings_of_source(path: str) -> dict[str, Any]:
         if config.get("hs"):
             raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
         return {name: config[name] for name in KEPT if config.get(name) is not None} | split
-    return read_source(path).settings | split
+    return read_source(path, tell=False).settings | split
 
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:
