@@ -279,7 +279,7 @@ def test_odd_file_names_and_unknown_words(run, vectors, tmp_path):
     assert result.exit_code == 1 and result.stderr == f"tiedtools: {vectors}: no vector for 'no'\n"
     assert (tmp_path / "x.png").exists()
     result = run("plot", "words", vectors, "w1", "no", "w2", "-output", tmp_path / "x.png")
-    assert result.exit_code == 1 and "for 'no'\ntiedtools: 2 words are too few for a map" in result.stderr
+    assert result.exit_code == 1 and "for 'no'\ntiedtools: a map needs three words or more, not 2" in result.stderr
 
 
 def test_errors_are_one_line(run, vectors, tmp_path):
@@ -293,7 +293,7 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         (["curves", tmp_path / "none", *out], "none", 1),
         (["speed", log, *out], "log: not a benchmark's result", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
-        (["words", vectors, "w1", *out], "1 words are too few for a map", 1),
+        (["words", vectors, "w1", *out], "three words or more, not 1", 1),
         (["words", tmp_path / "none", *out], "none", 1),
         (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),
         (["similarity", vectors, *out], "--set", 2),

@@ -266,7 +266,7 @@ ERRORS = [
     (b"a b 1\n" + 99 * b"c " + b"\n", ":2: expected `word word score`, found 'c c c " + 25 * "c " + "...'"),
     ("cat dog x\na b 1\n", ":1: the score 'x' is not a finite number; correct it, or put # before a header"),
     ("cat dog 3,5\na b 1\n", ":1: expected `word word score`, found 'cat dog 3,5'"),
-    ("cat;dog;3,5\na;b;1\n", ":1: expected `word word score`, found 'cat;dog;3,5'"),
+    ("cat;dog;3,5\na;b;1\n", ":1: the score '3,5' is not a finite number; write a decimal point"),
     ("cat\tdog\t3,5\na\tb\t1\n", ":1: the score '3,5' is not a finite number"),
     ("cat\tdog\tmean 3\na\tb\tx\n", ":2: the score 'x'"),
     ("word1\tword2\tscore\nword1\tword2\tscore\n", ":2: the score 'score' is not a finite number"),

@@ -52,6 +52,8 @@ def explore(
     one_of("projection", projection, PROJECTIONS)
     first, top = checked("first", first, int | None, Range(3)), checked("top", top, int, Range(1, 1000))
     min_count, seed = checked("min_count", min_count, int | None, Range(0)), checked("seed", seed, int, Range(0))
+    if os.path.splitext(os.fspath(output))[1].lower() not in ("", ".html", ".htm"):
+        raise Contradiction(f"{output}: the page is HTML; use a name ending in .html")
     with open_output(os.fspath(output)) as file:
         parts = parts_of(vectors, dict(format=format, errors=errors, skip_bad=skip_bad))
         data = contents(parts, first, top, min_count, projection, seed)

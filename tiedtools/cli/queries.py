@@ -349,6 +349,8 @@ def similar(
         problem = "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         raise click.UsageError(problem)
     source = load(path, sif)
+    if center and not hasattr(source, "model"):
+        raise click.UsageError("--center requires a document vector: give a model of `rnnlm --doc-dim`, or omit it")
     lexicon, known, unknown, how = source.lexicon, [], [], as_trained(counts.settings(path), tokenize, phrases)
     split, lines = splitter(**how), prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     for query in queries:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tiedtools.base.errors import printable
+from tiedtools.base.errors import TiedtoolsError, printable
 from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command, table
 from tiedtools.cli.options import choice, file_option, flag, integer, json_option, option, spelled
@@ -66,6 +66,8 @@ def convert(
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         selected = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))
+        if not selected:
+            raise TiedtoolsError(f"{words}: no words; give one per line")
         known = vectors.restrict(selected)
         if (unknown := sorted(selected.keys() - known.index.keys())) and (compose := composer(source, vectors)):
             known = known.joined(compose(unknown)).restrict(selected)

@@ -195,7 +195,7 @@ def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarra
     Raises TiedtoolsError for fewer than three words, and if the package of t-SNE or UMAP is not installed.
     """
     if len(matrix) < 3:
-        raise TiedtoolsError(f"{len(matrix)} words are too few for a map; name at least three")
+        raise TiedtoolsError(f"a map needs three words or more, not {len(matrix)}; name further words")
     matrix = unit(matrix).astype(np.float64)
     points, shares = plane(matrix)
     if method == "pca":

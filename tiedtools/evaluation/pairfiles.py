@@ -50,7 +50,7 @@ def read_pairs(path: Any) -> list[tuple[str, str, float]]:
 def separator(line: str) -> str | None:
     """Return the character that separates the fields of a line; None: spaces."""
     colons = ":" if line.count(":") > 1 and " " not in line else None
-    return "\t" if "\t" in line else "," if "," in line else ";" if line.count(";") > 1 else colons
+    return "\t" if "\t" in line else ";" if line.count(";") > 1 else "," if "," in line else colons
 
 
 def split(line: str) -> list[str]:
@@ -102,7 +102,8 @@ def triple(fields: list[str], width: Any, column: Any) -> tuple[str, str, float]
     score = as_number(fields[column])
     if score is None or not math.isfinite(score):
         header = ", or put # before a header" if score is None else ""
-        raise ValueError(f"the score {quoted(fields[column])} is not a finite number; correct it{header}")
+        remedy = "write a decimal point" if "," in fields[column] else f"correct it{header}"
+        raise ValueError(f"the score {quoted(fields[column])} is not a finite number; {remedy}")
     return fields[0], fields[1], score
 
 

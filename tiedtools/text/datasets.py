@@ -125,7 +125,9 @@ def locate(names: Sequence[str], folder: str | os.PathLike[str] | None = None) -
         path = find(name, folder) if name in DATASETS else Path(name)
         if path is None:
             raise TiedtoolsError(f"data set {name!r} not found: {advice(name, 'it')}")
-        if not path.exists() or path.is_dir():
+        if path.is_dir():
+            raise TiedtoolsError(f"{name}: is a directory; name a file")
+        if not path.exists():
             raise TiedtoolsError(f"{name}: no such file or data set; `tiedtools data list` lists the data sets")
         located[name] = path
     return located

@@ -222,7 +222,7 @@ class Wrong(Exception):
 def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of the field of each JSON object. Raises Wrong."""
     for number, line in enumerate(lines, 1):
-        if line.isspace():
+        if not line.strip():
             continue
         try:
             record = json.loads(line)
@@ -262,6 +262,8 @@ def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[in
     rows = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE if tsv else csv.QUOTE_MINIMAL, strict=True)
     try:
         header = next(rows, [])
+        if len(header) == 1 and ";" in header[0]:
+            raise Wrong(1, "cells are separated by semicolons; save the table as CSV with commas, or as TSV")
         if field not in header:
             raise Wrong(1, f"no column {quoted(field)}; {choice(header, 'add a header')}")
         column = header.index(field)

@@ -27,7 +27,9 @@ NO_UTF8 = (
     " `errors='replace'` substitutes U+FFFD"
 )
 TRAILING = "trailing data after the {0} stream; `{0} -dc` extracts what comes before it"
-ZERO_BYTE = "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16"
+ZERO_BYTE = (
+    "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16; office programs save text as UTF-8"
+)
 
 
 def shown(*paths: Any) -> str:
