@@ -60,7 +60,7 @@ def train_slices(
         for output in filter(os.path.exists, outputs):
             old = Runs.load(output).training
             for name in ("write", "resample", "document") if old["runs"] > 1 else ("write",):
-                if asked[name] != old[name]:
+                if asked[name] != old.get(name, asked[name]):
                     raise TiedtoolsError(f"{output}: was trained with `{name}={old[name]}`; choose another folder")
     elif any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
