@@ -243,8 +243,8 @@ class Continuation(Checked):
     """Settings of training that continues from earlier vectors; see docs/time.md."""
 
     init_from: str | None = setting(None, metavar="FILE")(
-        "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary, with `grow` also"
-        " those of TEXT; counts are added. With a model, its settings are the defaults, except for the learning rate."
+        "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary; `grow` adds"
+        " those of TEXT. Counts are added up. A model's settings are the defaults, except for the learning rate."
     )
     grow: bool = setting(False)("With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(

@@ -226,6 +226,7 @@ output_option, binary_option = options_of(
 )
 arguments = together(click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]"))
 UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
+document_unit = lambda unit, field: "record" if field and unit == "doc" else unit  # see evaluation.documents.read
 unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
                      " empty lines.", "line")  # fmt: skip
 sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weigh words by A / (A +"
@@ -300,7 +301,7 @@ def docvec(
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
-    matrix, first_lines = source.encode(text, "record" if field and unit == "doc" else unit, errors)
+    matrix, first_lines = source.encode(text, document_unit(unit, field), errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
@@ -364,7 +365,7 @@ def similar(
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     find = known or numbers or sample
-    choice = "record" if field and unit == "doc" else unit, errors, known, numbers, sample, seed, top, center
+    choice = document_unit(unit, field), errors, known, numbers, sample, seed, top, center
     results = documents.similar(source, lines, *choice) if find else []
     form = "{text}\t{0[line]}\t{0[cosine]:.4f}\t{0[text]}\n".format
     answer = "".join(form(line, text=query["text"]) for query in results for line in query["similar"])

@@ -97,20 +97,21 @@ def similarity_answer(
     import numpy as np
 
     from tiedtools.evaluation.similarity import INTERVAL, judge, read_set
-    from tiedtools.evaluation.uncertainty import correlations, difference, rhos
+    from tiedtools.evaluation.uncertainty import correlations, covered, difference, rhos
 
     loaded = [read_set(path, name) for name, path in sets.items()]
-    lines, differences, first, first_runs = [], [], [], 0
+    lines, differences, first = [], [], None
     for file in files:
         runs, whole = each_run(file, reading)
         judged = [[judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in loaded]
         of_file = correlations(loaded, judged, bootstrap, seed, len(whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
-        for one, *sides in zip(loaded, *first, judged) if first else ():
-            a, b = (np.split(values, [n]) for values, n in zip(rhos(one, *sides), (first_runs, len(runs))))
+        for one, *both in zip(loaded, first[0], judged) if first else ():
+            used, sizes = covered(*both), (first[1], len(runs))  # type: ignore[index]
+            a, b = (np.split(rhos(one, used, of_file), [n]) for of_file, n in zip(both, sizes))
             gap, low, high, _ = difference(a[0], b[0], a[1], b[1])
             differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
-        first, first_runs = first or [judged], first_runs or len(runs)
+        first = first or (judged, len(runs))
     policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
     columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
     text = table(columns, lines)

@@ -197,10 +197,14 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
     return lines, measured
 
 
-def rhos(one: similarity.SimilaritySet, *sides: Sequence[similarity.Judged]) -> list[np.ndarray]:
-    """Return rho of each run of several files on a set, float64 [R], on the pairs that all of these runs cover."""
-    used = np.logical_and.reduce([judged.used for side in sides for judged in side])
-    return [np.array([similarity.spearman(one.scores[used], j.cosines[used]) for j in side]) for side in sides]
+def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
+    """Return which pairs of a set all runs of these files cover, bool [pairs]."""
+    return np.logical_and.reduce([judged.used for runs in files for judged in runs])
+
+
+def rhos(one: similarity.SimilaritySet, used: np.ndarray, runs: Sequence[similarity.Judged]) -> np.ndarray:
+    """Return rho of each run on the pairs `used` of a set, float64 [R]."""
+    return np.array([similarity.spearman(one.scores[used], judged.cosines[used]) for judged in runs])
 
 
 def correlations(
@@ -214,8 +218,8 @@ def correlations(
     """
     lines = []
     for one, of_set in zip(sets, judged):
-        (values,) = rhos(one, of_set)
-        used = np.logical_and.reduce([j.used for j in of_set])
+        used = covered(of_set)
+        values = rhos(one, used, of_set)
         columns = [j.cosines[used] for j in of_set]
         centers = columns[len(columns) - W :] if W else columns
         samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)

@@ -56,8 +56,6 @@ def log_start(source: Source, vocab: Vocab, counts: Any) -> None:
     seen = sum(there for word, there in zip(source.vocab.words, occurs.tolist()) if word not in (END, UNK))
     log.info(f"{source.path}: {known:,} words, {seen:,} of them in the text, and {new:,} new words")
     if "tying" not in source.settings:
-        log.info(
-            f"{source.path}: has input vectors only; untied output vectors start at 0, and counts are those of the text"
-        )
+        log.info(f"{source.path}: has only input vectors: untied output vectors start at 0, and counts are of the text")
     if not seen:
         log.warning(f"{source.path}: none of its words is in the text; are language and case the same?")

@@ -31,7 +31,6 @@ class Checkpoint:
 
     def __init__(self, path: str, identity: dict[str, Any], vocab: Vocab, minutes: float, configs: list[Any]) -> None:
         self.defaults = {field.name: field.default for config in configs for field in dataclasses.fields(config)}
-        self.defaults |= {"bleu": False}
         self.path, self.identity, self.vocab, self.minutes = path, identity, vocab, minutes
         self.written = time.monotonic()
 
@@ -124,7 +123,8 @@ def check_progress(
 
     types    types of the fields by name
     epochs   maximum number of epochs in `history`
-    figures  types of the figures of each epoch in `history`, by name; `optional`: of those that may be missing
+    figures  types of the figures of each epoch in `history`, by name
+    optional types of figures that may be missing, by name
     """
     for types_of, values in [(types, progress), *((figures, epoch) for epoch in progress["history"])]:
         modelfile.check_types(types_of | (optional or {}), values)

@@ -96,7 +96,8 @@ class Fit(Session, Standing):
     """Trains a model on int32 IDs; `best` holds the parameters that training.keep selects.
 
     train_ids   IDs of the training text, or a tuple of several texts, such as both sides of a bitext
-    valid_ids   likewise the validation text; None or empty: no validation, and the last epoch counts as the best
+    valid_ids   likewise the validation text; None or empty: no validation, and the last epoch counts as the best;
+                with `schedule=halving`, that with the least training loss
     checkpoint  path of the checkpoint, written after each epoch, every `minutes` (0: never), and when a signal stops
                 the run
     resume      resume from `checkpoint`; the result is bit-identical to that of an uninterrupted run if the model is
@@ -144,7 +145,7 @@ class Fit(Session, Standing):
         # These options do not change what a thread computes, or change only the number of epochs.
         free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
         options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
-        options |= {"bleu": True} if self.measure else {}
+        options["bleu"] = bool(self.measure)
         return {name: value for name, value in options.items() if not free.get(name)}
 
     def go(self, progress: Listener | None = None) -> list[dict[str, Any]]:

@@ -29,7 +29,9 @@ KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buc
 def read_source(path: str, tell: bool = True) -> Source:
     """Read a model of word2vec or fastText with all its parameters, or any file of word vectors as input vectors.
 
-    Raises TiedtoolsError for unreadable files, checkpoints, and models with hierarchical softmax.
+    tell  log how many words are left out
+
+    Raises TiedtoolsError for unreadable files and checkpoints.
     """
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
         model = Word2Vec.load(path)
@@ -71,7 +73,10 @@ def read_fasttext(path: str, model: FastText) -> Source:
 
 
 def settings_of_source(path: str) -> dict[str, Any]:
-    """Return the settings of training in a file to continue from, without reading its vectors if it is a model."""
+    """Return the settings of training in a file to continue from, without reading its vectors if it is a model.
+
+    Raises TiedtoolsError for models with hierarchical softmax.
+    """
     if path == "-":
         raise Contradiction("`init_from` is read twice: give a file, not standard input")
     split = {name: value for name in SPLIT if (value := settings(path).get(name))}
