@@ -9,8 +9,8 @@ import tiedtools as tt
 
 RNG = np.random.default_rng(5)
 PAIRS = "alpha beta 9\nalpha gamma 3\nbeta gamma 4\ndelta gamma 1\nalpha delta 5\n"
-ANALOGIES = ": test\nalpha beta gamma delta\nbeta alpha delta gamma\n"
 NAMES = ["alpha", "beta", "gamma", "delta", *(f"w{k}" for k in range(30))]
+ANALOGIES = "\n".join([": test", *map(" ".join, zip(NAMES, NAMES[1:], NAMES[2:], NAMES[3:-1]))])
 
 
 def sentences(n, names=NAMES):
@@ -75,8 +75,9 @@ def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     more, _ = answer(run, "eval-sim", *files, "--set", folder / "more")
     assert [line["covered"] for line in more["results"]] == [6, 5]
     assert more["differences"][0]["difference"] == found["differences"][0]["difference"]
-    found, lines = answer(run, "eval-analogy", files[0], "--set", folder / "ana")
-    assert found["results"][0]["runs"] == 5 and len(lines) > 2
+    found, _ = answer(run, "eval-analogy", *files, "--set", folder / "ana", "--method", "both")
+    one, two = (found["results"][k]["accuracy"] for k in (3, 7))  # total, mul
+    assert found["differences"][-1]["difference"] == pytest.approx(two - one) and two != one
     found, lines = answer(run, "compare", *files, "--top", 3)
     assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
     same, _ = answer(run, "compare", files[0], files[0])

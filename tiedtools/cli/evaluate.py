@@ -60,7 +60,8 @@ def eval_analogy(
     word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
     several words that differ only in case represents them all in questions.
 
-    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs and its 95% interval over the runs.
+    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs on the questions that all of them cover,
+    and its 95% interval over the runs; differences have Welch's interval over the runs of both files, and no p-value.
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL

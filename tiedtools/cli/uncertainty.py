@@ -141,28 +141,40 @@ def analogy_answer(
     reading: dict[str, Any],
 ) -> Answer:  # fmt: skip
     """Return the Answer of `eval-analogy` if a file holds runs."""
-    from tiedtools.evaluation.analogysets import evaluate, read_set
-    from tiedtools.evaluation.similarity import INTERVAL
-    from tiedtools.evaluation.uncertainty import estimate
+    import numpy as np
 
-    questions, lines = read_set(path), []
+    from tiedtools.evaluation.analogysets import answer, methods_of, read_set
+    from tiedtools.evaluation.similarity import INTERVAL
+    from tiedtools.evaluation.uncertainty import difference, estimate
+
+    # The accuracies on the questions `used` of the first n runs, and of those on the whole text.
+    split = lambda right, used, n: np.split(right[:, used].sum(1) / (used.sum() or np.nan), [n])
+    questions, lines, differences, first = read_set(path), [], [], {}
     for file in files:
         runs, whole = each_run(file, reading)
-        R, runs = len(runs), [*runs, *whole]
-        names = [f"{file}:{k + 1}" for k in range(len(runs))]
-        results = [
-            evaluate([name], lambda _, run=run: run, questions, method, restrict, case)[0]
-            for name, run in zip(names, runs)
-        ]
-        for each in zip(*([(r["method"], line) for r in result for line in r["sections"]] for result in results)):
-            method, line = each[0]
-            values = [line["accuracy"] for _, line in each]
-            accuracy, low, high, n = estimate(values[:R], values[R:], fisher=False)
-            low, high = max(low, 0.0), min(high, 1.0)
-            counts = dict(section=line["section"], questions=line["questions"], runs=n)
-            lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, method=method, file=file))
-    columns = ["section", "questions", "runs", "accuracy", "low", "high", "method", "file"]
-    return Answer(table(columns, lines), {"set": name, "case": case, "interval": INTERVAL, "results": lines})
+        for way in methods_of(questions, method):
+            answered = [answer(run, questions, way, restrict, case) for run in (*runs, *whole)]
+            known, right = (np.array(each) for each in zip(*answered))
+            known, label = known.all(0), dict(method=way, file=file)
+            known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
+            for section, within in questions.sections.items():
+                used = within & known
+                accuracy, low, high, _ = estimate(*split(right, used, len(runs)), fisher=False)
+                counts = dict(section=section, questions=int(within.sum()), covered=int(used.sum()), runs=len(runs))
+                lines.append(dict(**counts, accuracy=accuracy, low=max(low, 0.0), high=min(high, 1.0), **label))
+                if right_first is right:
+                    continue
+                used &= known_first
+                (a, a_whole), (b, b_whole) = split(right_first, used, n_first), split(right, used, len(runs))
+                gap, low, high, _ = difference(a, b, a_whole, b_whole)
+                figures = dict(questions=int(used.sum()), difference=gap, low=max(low, -1.0), high=min(high, 1.0))
+                differences.append(dict(section=section, **figures, **label))
+    columns = ["section", "questions", "covered", "runs", "accuracy", "low", "high", "method", "file"]
+    text = table(columns, lines)
+    if differences:
+        text += "\n" + table(["section", "questions", "difference", "low", "high", "method", "file"], differences)
+    policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
+    return Answer(text, {**policy, "results": lines, "differences": differences})
 
 
 def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: dict[str, Any]) -> Answer:

@@ -164,6 +164,14 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
+def methods_of(analogy_set: AnalogySet, method: str | None) -> list[str]:
+    """Return the methods to score a set with: one of METHODS; "both" is "add" and "mul"; None: see `evaluate`."""
+    if method and (method == "avg") != analogy_set.pairs:
+        what = "pairs, which only 3CosAvg scores" if analogy_set.pairs else "questions of four words, not pairs"
+        raise Contradiction(f"`method={method}`: the set has {what}; omit it")
+    return ["add", "mul"] if method == "both" else [method or ("avg" if analogy_set.pairs else "add")]
+
+
 def evaluate(
     files: Iterable[Any], read: Callable[..., Any], analogy_set: AnalogySet, method: str | None = None,
     restrict: int | None = None, case: str = "fallback",
@@ -176,11 +184,7 @@ def evaluate(
     Returns (results, differences), lists of dicts with file, method, and sections. In results, `sections` is the output
     of `summarize` for each file and method; in differences, the output of `compare` with the first file.
     """
-    if method and (method == "avg") != analogy_set.pairs:
-        what = "pairs, which only 3CosAvg scores" if analogy_set.pairs else "questions of four words, not pairs"
-        raise Contradiction(f"`method={method}`: the set has {what}; omit it")
-    methods = ["add", "mul"] if method == "both" else [method or ("avg" if analogy_set.pairs else "add")]
-    results, differences, first = [], [], {}
+    methods, results, differences, first = methods_of(analogy_set, method), [], [], {}
     for file in files:
         vectors = read(file)
         for method in methods:

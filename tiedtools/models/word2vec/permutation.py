@@ -35,6 +35,8 @@ class PermutationTrainer(Word2VecTrainer):
     def __init__(
         self, config: Config, texts: list[Any], *files: Any, permutations: int, document: str, **options: Any
     ) -> None:
+        if texts[0] == texts[1]:
+            raise TiedtoolsError(f"{texts[0]}: occurs twice; give two texts")
         resampling = Resampling(2 * (permutations + 1), "shuffle", document)
         super().__init__(config, texts, *files, resampling=resampling, **options)
 
