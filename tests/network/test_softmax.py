@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from lmreference import cross_entropy
+from scipy.special import log_softmax
 
 from tiedtools.kernels.output.softmax import WORDS
 from tiedtools.network.layers import output
@@ -83,6 +84,13 @@ def test_blocks_of_rows_and_ignored_targets():
     case.params.begin_step()
     case.loss()
     assert not (case.dx.any() or case.dW.any() or case.db.any())
+
+
+def test_small_probabilities_of_many_words():
+    case = Case(300_000, 2, n=2, dtype="float32")
+    case.b[:] -= np.log(np.arange(3, 300_003))
+    logp = np.take_along_axis(log_softmax(case.scores(), 2), case.targets[..., None], 2)[..., 0]
+    np.testing.assert_allclose(case.layer.score(case.padded, Step(None, case.targets)), logp, rtol=2e-5)
 
 
 @pytest.mark.parametrize("N", [5, 20])

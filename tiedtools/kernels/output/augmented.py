@@ -223,7 +223,7 @@ def add_scores(scores, D, stat, k, size, b, factor):
     for r in range(size):
         q[r] = exp(peak[r] - new[r])
         total[r] *= q[r]
-        peak[r] = new[r]
+        peak[r], new[r] = new[r], 0  # from here on, `new` is the sum of this block
     if k == A_PEAK:
         for r in range(size):
             cross[r] *= q[r]
@@ -232,10 +232,12 @@ def add_scores(scores, D, stat, k, size, b, factor):
         for r in range(size):
             q[r] = exp(row[r] * factor + add - peak[r])
         for r in range(size):
-            total[r] += q[r]
+            new[r] += q[r]
         if k == A_PEAK:
             for r in range(size):
                 cross[r] += q[r] * difference[r]
+    for r in range(size):
+        total[r] += new[r]
 
 
 @jit(relaxed=True)

@@ -217,13 +217,18 @@ def raise_peak(z, stat, new, b):
 @jit(relaxed=True)
 def exponentials(z, stat, b):
     """z = exp(score - peak); add it to the running sums."""
-    peak, total = stat[PEAK], stat[SUM]
+    # A large sum would lose small terms one by one: those of a block are added first.
+    peak, total, part = stat[PEAK], stat[SUM], stat[FACTOR]
+    for r in range(peak.size):
+        part[r] = 0
     for k in range(z.shape[0]):
         row, add = z[k], b[k] if b.size else total.dtype.type(0)
         for r in range(peak.size):
             row[r] = exp(row[r] + add - peak[r])
         for r in range(peak.size):
-            total[r] += row[r]
+            part[r] += row[r]
+    for r in range(peak.size):
+        total[r] += part[r]
 
 
 @jit(relaxed=True)
