@@ -1,12 +1,11 @@
 """Test the benchmark `mpi`, and the predicted speed of training on many machines."""
 
 import json
-import math
 import os
 
 import pytest
 from benchmarks import mpi
-from benchmarks.mpiprediction import MACHINES, NETWORKS, Setup
+from benchmarks.mpiprediction import Setup
 from rankscase import needs_mpi
 
 from tiedtools.base.errors import TiedtoolsError
@@ -41,24 +40,6 @@ def test_a_failing_run_is_an_error(bench, two_cores, text):
     with pytest.raises(TiedtoolsError, match="2 ranks: tiedtools: rank [01] of 2: .*-size"):
         contender.run(1)
     assert not os.path.exists(f"{text}.log")
-
-
-IDEAL = dict(gbits=math.inf, latency=0, handled=math.inf)
-RUNS = 1e7, 1e9, 1e11
-
-
-@pytest.mark.parametrize("words", RUNS)
-def test_n_machines_are_at_most_n_times_as_fast(words):
-    setup = Setup(**IDEAL)
-    for n in MACHINES:
-        assert setup.rate(n, words) == pytest.approx(n * setup.words_per_s)
-        assert setup.run(n, words) * n >= setup.run(1, words)
-    for n in MACHINES[1:]:
-        rates = [Setup(gbits=gbits).rate(n, words) for gbits in (*NETWORKS, math.inf)]
-        assert rates == sorted(rates) and rates[-1] < n * Setup().words_per_s
-        for better in dict(latency=0), dict(handled=1e12), dict(bytes=2), dict(matrices=1), dict(vocabulary=20_000):
-            fixed = dict(exchange_words=1e6)
-            assert Setup(**fixed, **better).rate(n, words) >= Setup(**fixed).rate(n, words), better
 
 
 def test_an_epoch_by_hand_and_long_epochs():

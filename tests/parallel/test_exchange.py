@@ -51,6 +51,11 @@ def test_combined_changes_agree_with_the_formula():
     kernels.combine(matrix, base, own, total, ranks, occurrences)
     np.testing.assert_allclose(base, wanted[0], atol=1e-5)
     np.testing.assert_allclose(matrix, wanted[1], atol=1e-5)
+    matrix, own = base + total / 3, total / 3  # the changes of this rank, and no others since
+    kernels.take_changes(own, ranks, matrix, base)
+    kernels.combine(matrix, base, own, total, ranks, occurrences)
+    kernels.take_changes(own, ranks, matrix, base)
+    assert not ranks.any()
 
 
 def test_bfloat16_rounds_and_adds():

@@ -38,9 +38,10 @@ def combine(matrix, base, changes, total, ranks, occurrences):
         if n > 1 and q < NEARLY_ONE:
             part = (1 - q**n) / (n * (1 - q))
         for d in range(matrix.shape[1]):
-            change = np.float32(part) * total[i, d]
-            base[i, d] += change
-            matrix[i, d] += change - changes[i, d]
+            # Exactly 0 in a row that was not trained since `take_changes`, so that it then has no change.
+            since = (matrix[i, d] - base[i, d]) - changes[i, d]
+            base[i, d] += np.float32(part) * total[i, d]
+            matrix[i, d] = base[i, d] + since
 
 
 @jit
