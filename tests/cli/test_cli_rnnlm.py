@@ -152,6 +152,7 @@ def test_one_iteration_without_validation(rnnlm, folder, original):
         assert re.search(rf"^Iter:   {k}\tAlpha: 0.100000\t.*Words/sec: \d+\.\d   $", result.stdout, re.M)
         assert "VALID" not in result.stdout and "Words in train file: 1050" in result.stdout or k
     assert not (folder / "m.output.txt").exists() and load_rnnlm("m").progress["iter"] == 2
+    assert load_rnnlm("m").progress["llogp"] == -1e8  # unknown
     (folder / "m").write_text("")
     assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
 

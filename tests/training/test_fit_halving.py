@@ -120,8 +120,8 @@ def recorded(loss, **progress):
     """Return a function that continues a Fit after 7 epochs, the last with this validation loss."""
 
     def begin(run):
-        run.model.progress = dict(iter=7, alpha=0.5, llogp=-loss * len(VALID) / math.log(10), **progress)
-        ModelFile("m", False, 0).begin(run, None, False)
+        run.model.progress = dict(iter=7, alpha=0.5, train="t", llogp=-loss * len(VALID) / math.log(10), **progress)
+        ModelFile("m", False, 0, train="t").begin(run, None, False)
 
     return begin
 

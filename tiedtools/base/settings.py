@@ -153,6 +153,7 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
 ERRORS = "strict", "replace", "ignore"  # what to do with invalid UTF-8
 DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
 NONE = "none"  # value of `phrases`
+SPLIT = "tokenize", "phrases"  # settings of the text that continued training keeps
 
 
 @dataclasses.dataclass(frozen=True)

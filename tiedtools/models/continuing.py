@@ -10,8 +10,6 @@ from tiedtools.base.settings import Continuation
 from tiedtools.files import digests
 from tiedtools.text.vocab import END, UNK, Vocab
 
-SPLIT = "tokenize", "phrases"  # settings of the text that continued training keeps
-
 
 class Source(NamedTuple):
     """What to continue from: path, Vocab with counts (0 if unknown), parameters by name, settings of training.

@@ -70,7 +70,11 @@ class Tying(Checked):
             "`linear_dropout` is dropout before or after L: add `tying='linear'`",
             self.linear_dropout != "before" and not linear,
         )
-        yield "`projection` and `tying='linear'` map the same layer: choose one", self.projection and linear
+        yield (
+            "`projection` and L of `tying='linear'`, which embeddings of another size than `hidden` imply, map the same"
+            " layer: choose one",
+            self.projection and linear,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -347,10 +351,11 @@ def chosen(
     return values | implied | caller
 
 
-def check_sessions(config: Any, training: Any) -> None:
-    """Raise Contradiction for an average of parameters over several sessions."""
-    if config.averages and training.sessions > 1:
-        raise Contradiction(
-            f"`optimizer={config.optimizer}` averages the parameters of one session: omit `sessions`, or choose another"
-            " `optimizer`"
-        )
+def check_averages(config: Any, training: Any) -> None:
+    """Raise Contradiction for an average of parameters over several sessions, or to which training would return."""
+    for name, conflict in ("sessions", training.sessions > 1), ("schedule=halving", training.schedule == "halving"):
+        if config.averages and conflict:
+            raise Contradiction(
+                f"`optimizer={config.optimizer}` averages the parameters of a single training: omit `{name}`, or choose"
+                " another `optimizer`"
+            )

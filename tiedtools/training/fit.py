@@ -199,7 +199,7 @@ class Fit(Session, Standing):
     def standing(self) -> str:
         """Where the run resumes, for the log."""
         if self.schedule.over or self.epoch >= self.epochs:
-            remedy = "" if self.schedule.over or self.training.sessions > 1 else "; raise `epochs` to continue"
+            remedy = "" if self.schedule.over or self.epochs != self.training.epochs else "; raise `epochs` to continue"
             return f"already complete ({counted(self.epoch, 'epoch')}){remedy}"
         return f"epoch {self.epoch + 1}, {self.steps:,} of {self.batches.steps:,} steps done"
 

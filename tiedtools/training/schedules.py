@@ -109,10 +109,11 @@ class Schedule(Rate):
 
 class Plateau(Schedule):
     def next(self, epoch: int, loss: float, improved: bool) -> bool:
-        if gain := self.training.min_gain:
+        if (gain := self.training.min_gain) and self.previous < math.inf:  # not the first epoch of a session
             improved = perplexity(self.previous) - perplexity(loss) >= gain  # type: ignore[operator]
-            self.previous = loss
-        return super().next(epoch, loss, improved)
+        restarts = super().next(epoch, loss, improved)
+        self.previous = math.inf if restarts else loss
+        return restarts
 
     def rate(self, epoch: int, improved: bool) -> float:
         return self.lr if improved else self.lr / self.training.decay

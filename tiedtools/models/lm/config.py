@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.errors import brief
-from tiedtools.base.settings import LmReading, Mistake, Range, setting, with_reading
+from tiedtools.base.settings import SPLIT, LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.config import (
     CELLS,
@@ -19,12 +19,15 @@ from tiedtools.network.config import (
     Optimization,
     Shorthands,
     Tying,
-    check_sessions,
+    check_averages,
     chosen,
     numbers,
 )
 from tiedtools.training.schedules import Training
 
+# Settings that determine names and shapes of parameters, and the subwords of words.
+SHAPE = [field.name for field in dataclasses.fields(Composition)]
+SHAPE += "cell size hidden layers layer_widths depth tying linear_bias projection output_bias".split()
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of the settings of the cell "rhn"
 
 
@@ -59,7 +62,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         "Like `init`, for the recurrent layers, L, and P (see `projection`) only.  [default: same as `init`]"
     )
     init_bias: str = setting("uniform", choices=("uniform", "zero", "lstm"))(
-        "Initialization of all biases; lstm: zero in the softmax layer, uniform elsewhere (as in PyTorch)."
+        "Initialization of all biases; lstm: uniform in recurrent layers (as in PyTorch), zero elsewhere."
     )
     init_by_width: bool = setting(False)(
         "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does; with"
@@ -164,12 +167,14 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
 def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list[Any]:
     """Return [LstmConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    defaults = defaults or {}
+    # A preset replaces the training of a model to continue from.
+    kept = {*SHAPE, *SPLIT} if options.get("preset") else {*(defaults or {})}
+    defaults = {name: value for name, value in (defaults or {}).items() if name in kept}
     # The rate of a model to continue from, trained with adam or adadelta, fits no other optimizer.
     rates = dict.fromkeys(OPTIMIZERS, Training.lr) | RATES if defaults.get("optimizer") in RATES else RATES
     settings = chosen(options, defaults, PRESETS, rates, SITES)
     if options.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
-    check_sessions(config, training)
+    check_averages(config, training)
     return [config, training, reading]

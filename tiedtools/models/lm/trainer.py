@@ -7,21 +7,16 @@ import numpy as np
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
-from tiedtools.base.settings import LmContinuation
-from tiedtools.models.continuing import SPLIT, Source, identity, log_start, require_same, rows_of
-from tiedtools.models.lm.config import LstmConfig
+from tiedtools.base.settings import SPLIT, LmContinuation
+from tiedtools.models.continuing import Source, identity, log_start, require_same, rows_of
+from tiedtools.models.lm.config import SHAPE, LstmConfig
 from tiedtools.models.lm.model import LstmLM
 from tiedtools.models.lmtrainer import LmTrainer
-from tiedtools.network.config import Composition
 from tiedtools.runs.trainer import BITS, TYING, refuse_twice
 from tiedtools.text.lmtext import LmText
 from tiedtools.text.subwords import Subwords
 from tiedtools.training.batches import Windows
 from tiedtools.training.schedules import Training
-
-# Settings that determine names and shapes of parameters, and the subwords of words.
-SHAPE = [field.name for field in fields(Composition)]
-SHAPE += "cell size hidden layers layer_widths depth tying linear_bias projection output_bias".split()
 
 
 def read_source(path: str) -> Source:
@@ -50,7 +45,7 @@ def continued(source: Source, vocab: Any, config: LstmConfig, continuation: LmCo
             array[units] = known
         else:
             array[: len(known)] = known
-    model.params.changed()
+    model.params.constrain()
     model.continued = identity(source.path, continuation)
     return model
 

@@ -113,6 +113,6 @@ def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> l
     document = bool(options.get("doc_dim"))
     sentences = options.get("sentences")
     sentences = document if sentences is None else sentences
-    implied = dict(sentences=sentences, learn_start=sentences, shuffle=sentences, direct=round(direct * 10**6))
-    settings = {**DEFAULTS, "hidden": 100 if document else 30, **options, **implied}
+    implied = dict(hidden=100 if document else 30, learn_start=sentences, shuffle=sentences)
+    settings = {**DEFAULTS, **implied, **options, "sentences": sentences, "direct": round(direct * 10**6)}
     return with_reading(settings, RnnlmConfig, Training, LmReading)

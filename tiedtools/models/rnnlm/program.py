@@ -46,6 +46,7 @@ class ModelFile(Hooks):
         refuse_packed(path)
         self.path, self.binary = path, binary
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
+        self.unnamed = any(text and re.search(r"\s", text) for text in texts.values())
         self.every = every and max(every, LEAST_WORDS)
         self.log, self.written = f"{path}.output.txt", 0
 
@@ -87,8 +88,13 @@ class ModelFile(Hooks):
         run.state = run.begin(run.epoch)
         schedule.lr = p.get("alpha", schedule.lr) if lr is None else lr
         schedule.halving = bool(p.get("halving"))
-        same = p.get("valid", "-") == self.texts.get("valid", "-")  # losses on other texts cannot be compared
-        if same and n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
+        # Losses on other texts cannot be compared; a held-out text is known by the training text.
+        name = "valid" if "valid" in self.texts else "train"
+        same = not self.unnamed and p.get(name, "-") == self.texts.get(name)
+        same = same and p.get("valid", "-") == self.texts.get("valid", "-")
+        if not same:
+            model.progress = p | {"llogp": UNKNOWN}
+        elif n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
             schedule.previous = -llogp * LN10 / n
             if not run.steps:
                 run.save_best(run.epoch)
@@ -153,7 +159,8 @@ def load_rnnlm(path: str) -> Rnnlm:
 def progress(run: Fit) -> dict[str, Any]:
     """Return the `progress` of an Rnnlm for the current state of a Fit."""
     old, schedule = run.model.progress, run.schedule
-    llogp = -schedule.previous * scored(run) / LN10 if math.isfinite(schedule.previous) else old.get("llogp", UNKNOWN)
+    known = math.isfinite(schedule.previous) and run.valid_ids is not None
+    llogp = -schedule.previous * scored(run) / LN10 if known else old.get("llogp", UNKNOWN)
     position = -(-run.batches.words * run.steps // run.batches.steps)  # valid also in an epoch begun by an earlier run
     return dict(iter=run.epoch, position=position, alpha=schedule.lr, halving=int(schedule.halving), llogp=llogp)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
-from tiedtools.models.continuing import SPLIT
+from tiedtools.base.settings import SPLIT
 from tiedtools.models.lmtrainer import LmTrainer
 from tiedtools.models.rnnlm.batches import Pieces
 from tiedtools.models.rnnlm.config import ENDLESS, RnnlmConfig

@@ -23,7 +23,7 @@ def bleu(hypotheses: list[str], references: list[list[str]], tokenize: str = "no
     tokenize    one of TOKENIZERS; "none": split at spaces, for tokenized texts
     lowercase   ignore case
 
-    Raises TiedtoolsError if sacrebleu is not installed, and for no or a different number of translations.
+    Raises TiedtoolsError if sacrebleu is not installed, and for no translations.
     """
     BLEU = library("sacrebleu.metrics", "BLEU needs sacrebleu", "nmt").BLEU
     if not hypotheses:

@@ -10,7 +10,7 @@ from tiedtools.network.config import (
     Computation,
     Optimization,
     Shorthands,
-    check_sessions,
+    check_averages,
     chosen,
     dropout,
 )
@@ -76,7 +76,7 @@ def configure(**options: Any) -> list[Any]:
     """Return [TranslationConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
     settings = chosen(options, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
     config, training, _, reading = with_reading(settings, TranslationConfig, Training, Shorthands, BitextReading)
-    check_sessions(config, training)
+    check_averages(config, training)
     return [config, training, reading]
 
 

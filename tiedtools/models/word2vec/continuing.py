@@ -6,9 +6,9 @@ import numpy as np
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Continuation
+from tiedtools.base.settings import SPLIT, Continuation
 from tiedtools.files import modelfile
-from tiedtools.models.continuing import SPLIT, Source, identity, require_same, rows_of
+from tiedtools.models.continuing import Source, identity, require_same, rows_of
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.text.sentences import WORD
