@@ -139,3 +139,7 @@ def test_permutations_of_documents(run, folder):
     assert run(*args).stdout.splitlines()[1].split()[0] == "word"
     again = json.loads(run(*args, *checkpoint, "--resume", "--json").stdout)
     assert again["results"] == found["results"]
+    whole = (folder / "one").read_text() + (folder / "two").read_text()
+    (folder / "one").write_text(whole[: len(whole) // 3].rpartition("\n")[0] + "\n")
+    (folder / "two").write_text(whole.removeprefix((folder / "one").read_text()))
+    assert "different documents" in run.fails(1, "checkpoint", *args, *checkpoint, "--resume").stderr

@@ -19,7 +19,7 @@ from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
 from tiedtools.cli.w2v import CHANGED
 from tiedtools.files.output import STDOUT, refuse_clashes
 from tiedtools.models.word2vec.config import Config, Resampling, configure
-from tiedtools.text.sources import numbered_lines
+from tiedtools.text.sources import numbered_lines, read_once
 
 SHIFT = {
     "Change": [
@@ -77,6 +77,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     if not slices and len(others) != 1:
         raise click.UsageError("give A and B, with words in --words FILE, or a folder of slices, with words after it")
     one, two = (next(iter(slices)), [*slices][-1]) if slices else (a, others[0])
+    read_once(*() if slices else (one, two))
     if slices:
         lines, only_a, only_b = changes(slices[one], slices[two], align=False)
     elif permutations is None:

@@ -51,6 +51,7 @@ class Checkpoint:
         try:
             self.write(progress, arrays)
         except TiedtoolsError as error:
+            self.written = time.monotonic()  # the next attempt is not due at once
             log.warning(f"checkpoint not written: {error}")
 
     def read(self, check: Callable[[dict[str, Any], Arrays], object]) -> tuple[dict[str, Any], Arrays]:

@@ -87,6 +87,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         self.record, self.no_manifest = record or Record(), no_manifest
         self.log_path: Any = log_path
         self.log: Any = None
+        self.ended = False
         self.stopped: KeyboardInterrupt | Diverged | None = None
         self.results: list[str] = []  # names of the outputs written after training
         self.failures: list[BaseException] = []
@@ -176,7 +177,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         stopped  the KeyboardInterrupt or Diverged that stopped training, or None
         writers  name -> function of a binary file that writes the output; unused if its path is None
         """
-        self.stopped, self.results = stopped, list(writers)
+        self.ended, self.stopped, self.results = True, stopped, list(writers)
         for name, write in writers.items():
             if name in self.outputs and (not self.diverged or is_file(self.targets[name])):
                 self.write(name, write)
@@ -233,6 +234,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         return KeyboardInterrupt((stop.args or (signal.SIGINT,))[0], message)
 
     def __exit__(self, *error: Any) -> None:
+        if self.log and not self.ended and (path := os.path.realpath(self.log_path)) in self.backups:
+            os.replace(self.backups.pop(path), path)  # the run failed
         try:
             self.write_manifests()
         finally:

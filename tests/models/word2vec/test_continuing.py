@@ -56,6 +56,7 @@ def test_frozen_words_keep_their_vectors_and_new_words_learn(saved, tying, exact
     old, path = saved(**settings)
     new = tt.Word2Vec(**{**SMALL, **settings, **threads}).fit(SECOND, init_from=path, grow=True, freeze="old")
     words = old.model.vocab.words
+    np.testing.assert_array_equal(new.model.proj, old.model.proj)
     for name in {"emb_in", "emb_out"} & old.model.arrays.keys():
         np.testing.assert_array_equal(rows(new, words, name), rows(old, words, name))
     added = sorted(set(new.model.vocab.words) - set(words))

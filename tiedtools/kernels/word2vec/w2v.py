@@ -149,6 +149,8 @@ def train(matrices, totals, stop, space, text, noise, tree, n, rules, lr, lr_pro
                     likely = 1 / (1 + away)
                     right = (score > 0) == label
                     chance *= likely if right else away * likely
+                    if not right and abs(score) > 30.0:
+                        nats += abs(score) - 30.0
                     # Multiply probabilities and take one logarithm per several hundred factors.
                     if chance < 1e-100:
                         nats -= math.log(chance)

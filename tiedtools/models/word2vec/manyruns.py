@@ -56,6 +56,7 @@ class TrainedRuns(Runs):
         counts = np.zeros((W + R, V), np.int64)
         super().__init__(vocab.words, every[W:], counts[W:], text.occurrences, training, every[:W])
         self.vocab, self.config, self.resampling, self.which = vocab, config, resampling, which
+        self.occurrences = self.counts
         self.every_present, self.finished = counts, np.zeros(W + R, bool)
 
     @property
@@ -140,10 +141,15 @@ class ManyRuns(Session):
             del options["threads"]
             runs = options.pop("runs")
             options |= {"runs": runs} if model.W else {}  # the seeds of the runs on the whole text depend on it
-            identity = checkpoints.identity(options, text=text.parts(), documents=bounds.astype(np.int32))
+            identity = checkpoints.identity(options, text=text.parts(), documents=self.documents.astype(np.int32))
             self.checkpoint = checkpoints.Checkpoint(checkpoint, identity, model.vocab, minutes, [type(model.config)])
             if resume:
                 self.load(self.checkpoint)
+
+    @property
+    def documents(self) -> np.ndarray:
+        """The numbers that must match for a checkpoint to be resumed."""
+        return self.bounds
 
     def go(self, progress: Listener | None = None) -> None:
         self.progress = progress or self.progress
@@ -166,6 +172,7 @@ class ManyRuns(Session):
 
     def work(self, thread: int, k: int) -> None:
         """Train run k, counted from 0."""
+        self.sessions.pop(thread, None)  # frees its memory
         model, text = self.model, self.text
         if (order := self.order(k)) is not None:
             text = rearranged(model.words, self.ids, self.bounds, order)

@@ -65,6 +65,7 @@ class Word2Vec(modelfile.Stored):
     emb_out  float32 [rows, m], output embeddings: emb_in itself if tied; otherwise V rows of words if there is negative
              sampling, then V - 1 rows of inner nodes of the Huffman tree if there is hierarchical softmax
     proj     float32 [m, m], L of tied+L, between h and the output rows; [0, 0] in other models
+    occurrences  int64 [V], of the words in the text that is trained on; before, the counts of the vocabulary
     ngrams   the rows of words and their n-grams, an Ngrams, with `subwords`; else None. Then emb_in, and emb_out if it
              is tied, have a row per word and per bucket of n-grams that occurs
 
@@ -80,7 +81,7 @@ class Word2Vec(modelfile.Stored):
     def __init__(self, vocab: Vocab, config: Config, drawn: bool = True) -> None:
         """Create the parameters, random if `drawn` is true, otherwise all 0."""
         config = resolved(config)
-        self.vocab, self.config = vocab, config
+        self.vocab, self.config, self.occurrences = vocab, config, vocab.counts
         V, m = len(vocab), config.size
         self.ngrams = ngrams_of(vocab, config)
         emb_in = aligned(len(self.ngrams or vocab), m)
@@ -215,6 +216,8 @@ class Word2Vec(modelfile.Stored):
         """See Stored."""
         if config["shared_negatives"] is not None:
             config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
+        if config["deterministic"] and (config["exact"] or config["hs"]):
+            config["threads"] = 1  # the only number of threads that Config accepts
         vocab = Vocab(words, arrays.pop("counts")).check()
         return cls.of(vocab, modelfile.configured(Config, config), arrays)
 

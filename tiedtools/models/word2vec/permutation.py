@@ -19,7 +19,13 @@ class PermutedRuns(ManyRuns):
     the permutations are then exchangeable. Both sides start from the same seed, since only their texts should differ.
     """
 
-    first: int  # number of documents of the first text
+    def __init__(self, model: TrainedRuns, text: EncodedText, bounds: np.ndarray, first: int, *files: Any) -> None:
+        self.first = first  # number of documents of the first text
+        super().__init__(model, text, bounds, *files)
+
+    @property
+    def documents(self) -> np.ndarray:
+        return np.append(self.bounds, self.first)
 
     def order(self, k: int) -> np.ndarray:
         permutation, side = divmod(k, 2)
@@ -52,12 +58,10 @@ class PermutationTrainer(Word2VecTrainer):
             raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one is empty; give two texts")
         after_first = np.flatnonzero(text.ids == 0)[self.marks.files[0] - 1] + 1
         first = int(np.searchsorted(bounds[:-1], after_first))
-        if not 0 < first < len(bounds) - 1:
+        if not all(part.any() for part in np.split(text.ids, [after_first])):
             raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one has no words of the vocabulary")
         if len(bounds) == 3:
             what = "one document each, so that nothing can be exchanged; choose another `document`"
             raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: {what}")
         log.info(f"{first:,} and {len(bounds) - 1 - first:,} documents (one per {self.marks.kind})")
-        session = PermutedRuns(model, text, bounds, *files)
-        session.first = first
-        return session
+        return PermutedRuns(model, text, bounds, first, *files)

@@ -139,7 +139,7 @@ class Pieces(Workspace):
             self.local.sizes = None if self.sizes is None else common.sides[0].counts
         self.inner: Any = OwnNegatives(c, longest, 0) if own else None
         if not own:
-            top = noise_probabilities(model.vocab.counts, c.ns_exponent).max()
+            top = noise_probabilities(model.occurrences, c.ns_exponent).max()
             inner = workspaces.Common(self.local, workspaces.layout(c, top), 1)
             inner.racing = 1 if lockstep else c.threads
             self.inner = SharedNegatives(c, longest, inner, 0)
@@ -194,7 +194,7 @@ def piece_length(model: Any, scoring: bool = False) -> float:
     """Return the most tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""
     if not model.ngrams:
         return math.inf
-    return OWN if scoring or workspaces.own_negatives(model.vocab, model.config) else SHARED
+    return OWN if scoring or workspaces.own_negatives(model) else SHARED
 
 
 def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> list[Workspace]:
@@ -204,7 +204,7 @@ def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> li
     scoring  whether they only compute the loss
     """
     c, numbers = model.config, range(model.config.threads)
-    own = scoring or workspaces.own_negatives(model.vocab, c)
+    own = scoring or workspaces.own_negatives(model)
     lockstep = c.deterministic and not own
     if model.ngrams:
         longest = max(longest, int(piece_length(model, scoring)))
@@ -214,7 +214,7 @@ def threads_of(model: Any, longest: int, path: int, scoring: bool = False) -> li
         return [Pieces(model, longest, own, Common(model, longest, own, 1)) for _ in numbers]
     if own:
         return [OwnNegatives(c, longest, path) for _ in numbers]
-    shape = workspaces.layout(c, noise_probabilities(model.vocab.counts, c.ns_exponent).max())
+    shape = workspaces.layout(c, noise_probabilities(model.occurrences, c.ns_exponent).max())
     if not lockstep:
         return [SharedNegatives(c, longest, workspaces.Common(model, shape, 1), 0) for _ in numbers]
     shared = workspaces.Common(model, shape, c.threads)

@@ -50,6 +50,7 @@ class Run(Session):
     ) -> None:  # fmt: skip
         super().__init__(model)
         config, self.text = model.config, text
+        model.occurrences = text.occurrences
         self.cuts = chunk_bounds(text, piece_length(model))
         pieces = len(self.cuts) - 1
         step = STRIDE if model.ngrams else 1
@@ -84,7 +85,7 @@ class Run(Session):
         """
         config = self.model.config
         options = {"kind": self.model.kind, **dataclasses.asdict(config), **self.model.continued}
-        for name in ["threads"] * (self.team == 1) + ["negated"] * (not config.negations):
+        for name in ["threads"] * (self.team == 1) + ["negated"] * (config.tying != "signs"):
             del options[name]
         return options
 

@@ -56,7 +56,10 @@ class Word2VecTrainer(Trainer):
         align: bool = False, resampling: Resampling = ONE_RUN, ranks: Ranks | None = None,
         exchange_words: int | None = None, exchange_precision: str = "float32", **options: Any,
     ) -> None:  # fmt: skip
-        super().__init__(resolved(config), *texts_and_files, **options)
+        config = resolved(config)
+        if continuation.freeze == "old":
+            config = dataclasses.replace(config, lr_linear=0.0)  # vectors of known words depend on L
+        super().__init__(config, *texts_and_files, **options)
         self.continuation, self.resampling, self.align = continuation, resampling, align
         self.ranks, self.exchange = ranks, dict[str, Any](words=exchange_words, precision=exchange_precision)
         if ranks and config.deterministic:
@@ -144,7 +147,9 @@ class Word2VecTrainer(Trainer):
             return model
         if self.source:
             log_start(self.source, text.vocab, text.counts)
-        return self.prepared(super().make(text))
+        model = self.prepared(super().make(text))
+        model.occurrences = text.occurrences
+        return model
 
     def prepared(self, model: Word2Vec) -> Word2Vec:
         """Return a new model with the parameters that training continues from, if any."""
@@ -154,7 +159,7 @@ class Word2VecTrainer(Trainer):
 
     def named(self, model: Any) -> str:
         c = self.config
-        bits = "" if workspaces.own_negatives(model.vocab, c) else BITS[c.precision]
+        bits = "" if workspaces.own_negatives(model) else BITS[c.precision]
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
         ngrams = f", {len(model.ngrams):,} rows of words and n-grams" if getattr(model, "ngrams", None) else ""
         pmi = ", fit to PMI" if c.fit_pmi else ""
@@ -162,7 +167,7 @@ class Word2VecTrainer(Trainer):
         return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ngrams}{ranks}{runs}"
 
     def begin(self, model: Any, text: EncodedText, resume: bool) -> Session:
-        if workspaces.own_negatives(model.vocab, self.config) and not self.config.exact:
+        if workspaces.own_negatives(model) and not self.config.exact:
             log.info(
                 "few words, many negatives, wide windows, large batches, or a high rate:"
                 " drawing separate negatives per target, as with `exact`"

@@ -24,7 +24,6 @@ from tiedtools.kernels.word2vec.w2vtypes import (
 )
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import noise_probabilities
-from tiedtools.text.vocab import Vocab
 
 ROUND = 6144  # centers, over all threads in lockstep, between two synchronizations
 BATCH = 128  # centers with separate negatives per product with L
@@ -41,9 +40,13 @@ def rules(c: Any) -> Rules:
     )  # fmt: skip
 
 
-def own_negatives(vocab: Vocab, config: Config) -> bool:
-    """Return whether each target has separate negatives: as configured, or because sharing would be unstable."""
-    top = noise_probabilities(vocab.counts, config.ns_exponent).max()
+def own_negatives(model: Any) -> bool:
+    """Return whether each target has separate negatives: as configured, or because sharing would be unstable.
+
+    model  an object with `config` and `occurrences`, such as a Word2Vec
+    """
+    config = model.config
+    top = noise_probabilities(model.occurrences, config.ns_exponent).max()
     strips, *_ = layout(config, top)
     unstable = config.window > WIDE or push(config, top, strips * ROWS) > 1
     in_step = config.deterministic and config.threads > 1
