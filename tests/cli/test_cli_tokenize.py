@@ -47,6 +47,8 @@ def test_tokenize_and_vocab_read_fields(run, path, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == LINES
     assert run("tokenize", input=b"It's -\xff").stderr.startswith("tiedtools: standard input:1: invalid UTF-8")
     assert run("tokenize", "--errors", "ignore", input=b"It's\xff -\n").stdout_bytes == b"It's -\n"
+    (tmp_path / "a").write_text("a b")  # without a final line end
+    assert run("tokenize", tmp_path / "a", tmp_path / "a").stdout_bytes == b"a b\na b"
     assert run("tokenize", "--apostrophes", "contractions", input=b"").exit_code == 2
     result = run("vocab", path, "--field", "doc.text", "--tokenize", "lower", "--min-count", 40)
     assert result.stdout_bytes.decode().split("\n")[:3] == ["</s> 60", "the 60", ". 60"]

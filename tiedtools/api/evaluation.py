@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tiedtools.api.estimator import Estimator, Path
+from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import analogysets, similarity
@@ -34,8 +35,8 @@ def composer_of(source: Source) -> Any:
     """Return a function that composes Vectors of a list of words. Raises TiedtoolsError if the model composes none."""
     from tiedtools.models.composing import compose, needed
 
-    if isinstance(source, Vectors):
-        return source.compose
+    if isinstance(source, Vectors | Word2Vec):
+        return vectors_of(source).compose
     return functools.partial(compose, source.model) if isinstance(source, Estimator) else needed(os.fspath(source))
 
 

@@ -44,7 +44,7 @@ class Word2Vec(Estimator):
         texts = [text for text in (sentences, settings.pop("corpus_file", None)) if text is not None]
         if len(texts) > 1:
             raise Mistyped("`sentences` and `corpus_file` are both a text; omit one of them")
-        super().__init__(configure, settings)
+        super().__init__(configure, {name: value for name, value in settings.items() if value is not None})
         for text in texts:
             self.fit(text)
 
@@ -59,7 +59,7 @@ class Word2Vec(Estimator):
         from tiedtools.models.word2vec.continuing import settings_of_source
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
-        settings = {name: value for name, value in self.settings.items() if value is not None}
+        settings = self.settings
         if source_of := others.get("init_from"):
             settings = settings_of_source(os.fspath(checked("init_from", source_of, str | os.PathLike))) | settings
         config, reading = self.configure(**settings)

@@ -312,6 +312,8 @@ def translate(
     if force is not None:
         for name in sorted(explicit(click.get_current_context()) & {"beam", "max_length", "n_best", "no_unk"}):
             raise click.UsageError(f"{as_option(name)} has no effect on the translations given by --force")
+    elif target_field is not None:
+        raise click.UsageError("--target-field needs --force")
     if (n_best or 1) > beam:
         raise click.UsageError(f"--n-best {n_best} needs a --beam of at least {n_best}")
     if align in STDOUT:

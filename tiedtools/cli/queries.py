@@ -315,7 +315,7 @@ def docvec(
     source.lexicon.tell_oovs()
 
 
-@command("similar", "Find similar lines of a text.")
+@command("similar", "Find similar lines of a text.", reads="path text")
 @arguments
 @option("query", "queries", multiple=True, metavar="SENTENCE", help="Sentence to search for; repeatable.")
 @integer("line", None, "Use line N of TEXT, from 1, as a query; repeatable.", python_name="numbers", multiple=True)

@@ -20,7 +20,7 @@ from tiedtools.parallel import ranks
 from tiedtools.text import datasets
 from tiedtools.text.parts import shares
 from tiedtools.text.phrases import Phrases
-from tiedtools.text.raw import Raw, prepared
+from tiedtools.text.raw import Raw, joined, prepared
 from tiedtools.text.sources import shown
 
 output_option = option("output", default="-", help="Output file; - is standard output.")
@@ -42,8 +42,8 @@ def tokenize(texts: list[str], field: str | None, errors: str, threads: int | No
     lines, CSV, or TSV, one document a record. The commands that train apply the same with --tokenize, and store it in
     the model. Requires regex: pip install "tiedtools[text]".
     """
-    for text in texts:
-        yield from map(Answer, Raw(text, Tokenization(**rules), field, errors, processes=threads).pieces())
+    sources = (Raw(text, Tokenization(**rules), field, errors, processes=threads) for text in texts)
+    yield from map(Answer, joined(sources))
 
 
 @command("vocab", "Count words, in word2vec's format.", reads="texts", writes="output")
@@ -105,10 +105,10 @@ def phrases(
     found = Phrases.load(load) if load else Phrases(**settings)
     with open_packed(save) if save else contextlib.nullcontext() as saved:
         sources = prepared(texts, tokenize, field, errors, found if load else None)
-        joined = (piece for source in sources for piece in source.pieces()) if load else found.learn(sources, errors)
+        pieces = joined(sources) if load else found.learn(sources, errors)
         if saved:
             found.write(saved)
-    return Answer(lambda file: file.writelines(joined))
+    return Answer(lambda file: file.writelines(pieces))
 
 
 @command("segment", "Split words into morphs, syllables, or characters.", reads="text load", writes="output save")

@@ -72,7 +72,7 @@ def run_answers(
                 status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
-        objects.append(dict(vectors=path, runs=len(runs), answers=answers, unknown=unknown))
+        objects.append(dict(vectors=path, runs=len(runs), top=top, answers=answers, unknown=unknown))
         for words, answer in answers.items():
             lines += [
                 {
@@ -159,7 +159,8 @@ def analogy_answer(
             known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
             for section, within in questions.sections.items():
                 used = within & known
-                accuracy, low, high, _ = estimate(*split(right, used, len(runs)), fisher=False)
+                values, values_whole = split(right, used, len(runs))
+                accuracy, low, high, _ = estimate(values, values_whole, fisher=False)
                 counts = dict(section=section, questions=int(within.sum()), covered=int(used.sum()), runs=len(runs))
                 lines.append(dict(**counts, accuracy=accuracy, low=max(low, 0.0), high=min(high, 1.0), **label))
                 if right_first is right:
@@ -202,7 +203,7 @@ def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: 
     return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 
 
-@command("cosine", "Print the cosine of two words, or of a word and an axis.", reads="files")
+@command("cosine", "Print the cosine of two words, or of a word and an axis.", reads="files other")
 @click.argument("files", metavar="VECTORS")
 @click.argument("terms", nargs=-1, required=True, metavar="A B [A B]...")
 @option("with", "other", metavar="VECTORS", help="Second file; the difference of its cosines is printed, too.")
@@ -286,7 +287,8 @@ def stability(
         from tiedtools.evaluation import pictures
 
         with pictures.picture(plot) as axes:
-            axes.scatter([row + 1 for row in measured], [*measured.values()], s=8)
+            end = index.get("</s>", len(index))  # is no word with a rank
+            axes.scatter([row + (row < end) for row in measured], [*measured.values()], s=8)
             axes.set(xscale="log", xlabel="rank", ylabel=f"share of {top} neighbors common to two runs", ylim=(0, 1))
     if words or below is not None:
         shown = {row: share for row, share in measured.items() if below is None or share < below}

@@ -83,7 +83,8 @@ def convert(
     if top:
         vectors = vectors.restrict(top)
     if normalize:
-        vectors = Vectors(vectors.words, unit(vectors.matrix))
+        counts, vectors = vectors.counts, Vectors(vectors.words, unit(vectors.matrix))
+        vectors.counts = counts
     vectors.write(target, format, dtype, quantize)
     log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
 

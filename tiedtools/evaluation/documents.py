@@ -42,11 +42,12 @@ def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "stri
     V, codes, text = len(lexicon.words), [], []
     table = WordTable([NO_WORD, *lexicon.words[1:]])
     for path in paths:
+        before = len(text)
         with Decoder(path, errors) as decode:
             for _, block in blocks([path], errors):
                 text.append(decode(block))
                 codes += [ids.copy() for ids in table.encode(block, grow=False, unknown=V)]
-        refuse_empty(path, text)
+        refuse_empty(path, text[before:])
         if not text[-1].endswith(NEWLINE):
             text.append(NEWLINE)
             codes.append(np.zeros(1, np.int32))

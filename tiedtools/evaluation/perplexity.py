@@ -213,7 +213,7 @@ def mean_probabilities(
         guesses = [ids if word is REPEAT else np.full_like(ids, code) for word, code in index.items()]
         values = np.empty((*ids.shape, len(guesses), 2))
         adapts = getattr(model.config, "doc_dim", 0)  # to each target: no guess may precede a true word
-        step = 1 if adapts else len(ids)
+        step = 1 if adapts else max(1, len(ids))
         for t in range(0, len(ids), step):
             part = slice(t, t + step)
             for k, guess in enumerate(guesses):

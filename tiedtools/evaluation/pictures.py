@@ -63,7 +63,7 @@ def read_points(path: Any, x: str, y: str, by: str | None = None) -> list[tuple[
     `x` and `y` name columns of numbers, `by` names the column of the group. None: all rows are in one group, "".
     Raises TiedtoolsError if a column is missing, and with file and line for a malformed row.
     """
-    lines = (line.split("\t") for _, line in numbered_lines(path))
+    lines = (line.rstrip("\r").split("\t") for _, line in numbered_lines(path))
     header = next(lines, [])
     columns = [x, y] if by is None else [x, y, by]
     for name in columns:
@@ -183,24 +183,26 @@ def curves(axes: Any, logs: Sequence[tuple[str, list[dict[str, Any]]]], y: Seque
     if x == "seconds":
         longest = max(figures[x] for _, epochs in logs for figures in epochs)
         unit, size = next((unit, size) for unit, size in CLOCK if longest >= 2 * size or size == 1)
-    lines = {}
+    lines, labels = [], []
+    brief = [FIGURES[figure].split()[0].rstrip(",") for figure in y]
+    whats = dict(zip(y, brief if len(set(brief)) == len(set(y)) else map(FIGURES.get, y)))
     for name, epochs in logs:
         for figure in y:
             points = [(epoch[x] / size, epoch[figure]) for epoch in epochs if epoch.get(figure) is not None]
             if not points:
                 available = ", ".join(figures_of(epochs)) or "nothing to plot"
                 raise TiedtoolsError(f"{name}: has no {figure}; it has {available}")
-            label = name if len(y) == 1 else f"{name}, {FIGURES[figure].split()[0].rstrip(',')}"
-            lines[label] = axes.plot(*zip(*points))[0]
+            labels.append(name if len(y) == 1 else f"{name}, {whats[figure]}")
+            lines += axes.plot(*zip(*points))
             best = max if figure == BLEU else min
-            axes.plot(*best(points, key=lambda point: point[1]), "o", color=lines[label].get_color(), markersize=4)
+            axes.plot(*best(points, key=lambda point: point[1]), "o", color=lines[-1].get_color(), markersize=4)
     axes.set_xlabel(x if x == "epoch" else f"elapsed time, {unit}")
     axes.set_ylabel(FIGURES[y[0]] if len(y) == 1 else "perplexity" if set(y) <= set(PERPLEXITIES) else ", ".join(y))
     if set(y) <= set(PERPLEXITIES):
         logarithmic(axes)
     if x == "epoch":
         axes.xaxis.get_major_locator().set_params(integer=True)
-    legend(axes, list(lines.values()), list(lines))
+    legend(axes, lines, labels)
 
 
 def means(axes: Any, points: list[tuple[float, float, str]], names: Sequence[str]) -> None:

@@ -217,7 +217,8 @@ class Segmenter:
     def __init__(self, codes: str = "") -> None:
         self.codes = codes
         if codes:
-            self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), separator=MARK)
+            merges = codes.rstrip("\n").count("\n")  # BPE exits the program if there are none, and it is not told
+            self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), merges, separator=MARK)
         self.segment = functools.cache(self.split)
 
     def split(self, word: str) -> tuple[str, ...]:

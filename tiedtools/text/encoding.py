@@ -167,13 +167,13 @@ class Marks:
     def bounds(self, ids: np.ndarray) -> np.ndarray:
         """Return the bounds of the documents among the IDs of the text, int64 [documents + 1].
 
-        A document has at least one word; lines without words belong to the document before them.
+        A document has at least one word; lines without words belong to the document before them, or to the first.
         """
         after = np.flatnonzero(ids == 0) + 1
         starts = after if self.kind == "line" else after[np.array(self.starts, np.int64) - 1]
         bounds = np.unique(np.concatenate([[0], starts, [ids.size]]))
         words = np.append(0, np.cumsum(ids != 0))[bounds]
-        return np.concatenate([[0], bounds[1:-1][np.diff(words)[1:] > 0], [ids.size]]).astype(np.int64)
+        return np.concatenate([[0], bounds[:-1][np.diff(words) > 0][1:], [ids.size]]).astype(np.int64)
 
 
 def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> EncodedText:

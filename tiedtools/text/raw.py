@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -69,7 +70,8 @@ class Raw:
                 text = " ".join(WORD.findall(text))
             elif self.unit == "document":
                 text = "\n".join([*filter(str.strip, text.split("\n")), ""])
-            yield text.removesuffix("\n" * (self.unit != "document")) + "\n"
+            # A document ends with an empty line; no paragraph continues in the next record.
+            yield text.removesuffix("\n" * (self.unit != "document")) + "\n" * (1 + (self.unit == "paragraph"))
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text as bytes, in whole lines."""
@@ -81,7 +83,16 @@ class Raw:
             texts = batches(texts)
         with contextlib.closing(texts):
             for text in map(self.phrases.joiner(), texts) if self.phrases else texts:
-                yield text.encode()
+                if text:  # a line may lose all its words
+                    yield text.encode()
+
+
+def joined(sources: Iterable[Raw]) -> Iterator[bytes]:
+    """Yield the pieces of texts; a text begins on a new line, even if the text before it does not end with one."""
+    last = b"\n"
+    for piece in itertools.chain.from_iterable(source.pieces() for source in sources):
+        yield piece if last.endswith(b"\n") else b"\n" + piece
+        last = piece
 
 
 def tokenized(texts: Iterable[str], how: tuple[Any, bool], processes: int, name: str) -> Iterator[str]:
@@ -166,6 +177,7 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
     tokenize, phrases  as from `as_trained`
     """
     steps: list[Any] = []
+    lock = threading.Lock()  # a Joiner has state
     if tokenize != WORDS:
         steps.append(Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False)))
     if known := Phrases.of(phrases):
@@ -173,8 +185,9 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
 
     def split(text: Any) -> list[str]:
         if isinstance(text, str):
-            for step in steps:
-                text = step(text)
+            with lock:
+                for step in steps:
+                    text = step(text)
         return words_of(text)
 
     return split

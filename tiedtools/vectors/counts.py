@@ -36,7 +36,7 @@ def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray |
     """
     V = len(words)
     source = vocab or next((file for file in files_read(path)[1:] if file.endswith(".vocab")), None)
-    if source and (counts := listed(source)):
+    if source and (counts := listed(source, strict=vocab is not None)):
         return np.array([counts.get(word, 0) for word in words])
     if vocab:
         raise TiedtoolsError(f"{vocab}:1: is not `word count`; correct the line")
@@ -86,10 +86,13 @@ def frequent(counts: np.ndarray, least: int) -> int:
     return int(np.flatnonzero(counts >= least).max(initial=-1)) + 1
 
 
-def listed(path: str) -> dict[str, int]:
-    """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none."""
+def listed(path: str, strict: bool = True) -> dict[str, int]:
+    """Read a vocabulary, a dict: word -> count; empty if it has no counts. Raises TiedtoolsError if a line has none.
+
+    strict  False: such lines are left out; the reader of the vectors has reported them
+    """
     lines = [COUNTED.fullmatch(line) for line in read_list(path).split(b"\n")]
-    if lines[0] and not all(lines):
+    if strict and lines[0] and not all(lines):
         raise TiedtoolsError(f"{path}:{lines.index(None) + 1}: is not `word count`; correct the line")
     return {line[1].decode("utf-8", "replace"): int(line[2]) for line in lines if line and lines[0]}
 

@@ -18,17 +18,21 @@ SCORES = 1 << 22  # maximum size of a block of scores, which limits the rows if 
 
 
 def lower(vectors: Vectors, how: str) -> Vectors:
-    """Lower-case the words and merge duplicates, in the order of first occurrence.
+    """Lower-case the words and merge duplicates, whose counts are added, in the order of first occurrence.
 
     how  "first": use the vector of the first spelling; "mean": average the vectors of all spellings
     """
     index = {}
     rows = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
     if how == "first":
-        return Vectors(list(index), vectors.matrix[np.unique(rows, return_index=True)[1]])
-    sums = np.zeros((len(index), vectors.dim), np.float32)
-    np.add.at(sums, rows, vectors.matrix)
-    return Vectors(list(index), sums / np.bincount(rows)[:, None].astype(np.float32))
+        matrix = vectors.matrix[np.unique(rows, return_index=True)[1]]
+    else:
+        sums = np.zeros((len(index), vectors.dim), np.float32)
+        np.add.at(sums, rows, vectors.matrix)
+        matrix = sums / np.bincount(rows)[:, None].astype(np.float32)
+    merged = Vectors(list(index), matrix)
+    merged.counts = None if vectors.counts is None else np.bincount(rows, vectors.counts).astype(np.int64)
+    return merged
 
 
 def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
@@ -38,9 +42,10 @@ def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
     """
     spaced = [re.search(SPACES, word) is not None for word in vectors.words]
     if how == "skip":
-        rows = np.flatnonzero(~np.array(spaced, bool)).tolist()
-        return Vectors([vectors.words[row] for row in rows], vectors.matrix[rows]), sum(spaced)
-    return Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix), sum(spaced)
+        return vectors.take(np.flatnonzero(~np.array(spaced, bool)).tolist()), sum(spaced)
+    replaced = Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix)
+    replaced.counts = vectors.counts
+    return replaced, sum(spaced)
 
 
 def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:

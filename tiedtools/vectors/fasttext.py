@@ -17,7 +17,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.kernels.text import fasttext as kernels
 from tiedtools.vectors.ngrams import Computed, average
-from tiedtools.vectors.norms import blocks, unit
+from tiedtools.vectors.norms import blocks, finite_rows, unit
 from tiedtools.vectors.quantized import Quantized
 from tiedtools.vectors.rows import Matrix, Rows, not_finite
 
@@ -274,6 +274,8 @@ def read(rows: Rows, format: str | None = None) -> None:
             room = rows.room(len(numbers))
             room[:] = numbers
             rows.add([model.word(start + k) for k in range(len(numbers))], room, ": row ", start + 1)
+        if len(rows.words) == len(model) and finite_rows(rows.matrix).all():  # nothing to skip
+            rows.words, rows.matrix, model.strict = model.words, model, True  # type: ignore[assignment]
 
 
 def check(right: Any, problem: str) -> None:

@@ -147,12 +147,14 @@ class Vectors(GensimNames):
             raise UnknownWord(f"no vector for {word!r}; `word in vectors` checks") from None
 
     def joined(self, others: "Vectors") -> "Vectors":
-        """Return these vectors followed by the vectors of `others`."""
+        """Return these vectors followed by the vectors of `others`, whose counts are 0."""
         if not len(others):
             return self
         if self.dim != others.dim:
             raise TiedtoolsError(f"vectors of {self.dim} and of {others.dim} dimensions cannot be joined")
-        return Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
+        both = Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
+        both.counts = None if self.counts is None else np.append(self.counts, np.zeros(len(others), np.int64))
+        return both
 
     @property
     def composes(self) -> bool:
