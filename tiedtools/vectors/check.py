@@ -74,8 +74,8 @@ class Check(Rows):
     ) -> None:
         if kind == "unreadable":  # ends the check
             raise TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
-        if kind:
-            self.oddity(kind, position, what)
+        if kind:  # of another file: "vectors.npy: vectors.vocab:3 has ..."
+            self.oddity(kind, "" if path else position, f"{path}{position} {what}" if path else what)
 
     def oddity(self, kind: str, position: str, what: str) -> None:
         self.counts[kind] += 1
@@ -177,7 +177,8 @@ class Check(Rows):
                     self.seen |= new
                     return
         for k, word in enumerate(words, number):
-            self.check_word(word, place, k)
+            if word is not None:  # of a line that was reported
+                self.check_word(word, place, k)
 
     def check_word(self, word: str | bytes, place: str, number: int) -> None:
         position, first = f"{place}{number}", self.seen.setdefault(word, number)
@@ -200,6 +201,8 @@ class Check(Rows):
             squares = np.einsum("ve,ve->v", matrix, matrix)  # in float32, which may round, overflow, or underflow
         for row in np.flatnonzero(~((1e-30 < squares) & (squares < LARGEST_NORM**2 * 0.99))).tolist():
             norm = np.linalg.norm(matrix[row].tolist())  # float64, without warnings
+            if words[row] is None:
+                continue
             if not np.isfinite(norm):
                 kind, what = "not finite", "has a value that is nan or infinite"
             elif norm == 0 and words[row] not in NEVER_PREDICTED:

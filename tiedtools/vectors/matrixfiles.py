@@ -147,7 +147,7 @@ def number_lines(file: BinaryIO, rows: Rows, words: list[Any]) -> Iterator[bytes
         n = line.count(b"\t") + 1 if NUMBERS.fullmatch(line) else 0
         if n != E:
             problem = f"expected {E} numbers, found {n}" if n else "is not tab-separated numbers"
-            rows.problem(f":{number}", problem, "correct the line")
+            rows.problem(f":{number}", problem, "correct the line", "ragged")
             line = b"\t".join([b"nan"] * E)
             if number <= len(words):
                 words[number - 1] = None
@@ -192,7 +192,7 @@ def words_in(rows: Rows, path: str) -> list[Any]:
     problem = "is not `word count`" if counted[0] else "has a count"
     for row, match in enumerate(counted):
         if bool(match) != bool(counted[0]):
-            rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", path=path)
+            rows.problem(f":{row + 1}", f"{problem}, unlike line 1", "correct the line", "ragged", path=path)
             words[row] = None
     return words
 
