@@ -264,8 +264,8 @@ class LmContinuation(Continuation):
     """Settings of training that continues from a language model; see docs/time.md."""
 
     init_from: str | None = setting(None, metavar="MODEL")(
-        "Start from a model of `lm` or `lstm`, whose settings are the defaults, those of training only without"
-        " `preset`; the learning-rate schedule starts anew. Counts of words are added."
+        "Start from a model of `lm` or `lstm`, whose settings are the defaults; with `preset`, only the settings of its"
+        " layers and text are. The learning-rate schedule starts anew. Counts of words are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, parameters that are not changed: input and output embeddings, with `subwords` also the"

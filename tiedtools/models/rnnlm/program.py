@@ -89,10 +89,9 @@ class ModelFile(Hooks):
         schedule.lr = p.get("alpha", schedule.lr) if lr is None else lr
         schedule.halving = bool(p.get("halving"))
         # Losses on other texts cannot be compared; a held-out text is known by the training text.
-        name = "valid" if "valid" in self.texts else "train"
-        same = not self.unnamed and p.get(name, "-") == self.texts.get(name)
-        same = same and p.get("valid", "-") == self.texts.get("valid", "-")
-        if not same:
+        names = ["valid"] if "valid" in self.texts else ["valid", "train"]
+        here, there = ([texts.get(name, "-") for name in names] for texts in (self.texts, p))
+        if self.unnamed or here != there or set(here) == {"-"}:
             model.progress = p | {"llogp": UNKNOWN}
         elif n and (llogp := p.get("llogp", UNKNOWN)) > UNKNOWN:
             schedule.previous = -llogp * LN10 / n
