@@ -86,7 +86,6 @@ def test_messages_of_settings():
         ("w2v", dict(lr=1e-40), "`lr=1e-40` must be finite, with magnitude 1e-30 to 1e30"),
         ("w2v", dict(lr=0.0), "`lr=0.0` must be more than 0 and at most 10,000"),
         ("w2v", dict(hs=2), "`hs=2` is not bool"),
-        ("w2v", dict(size=1.5), "`size=1.5` is not int"),
         ("w2v", dict(shared_negatives=(1, 8)), "is not three integers, from (1, 4, 4) to (1024, 4096, 65536)"),
         ("w2v", dict(shared_negatives=(1, 8.0, 8)), "is not three integers"),
         ("w2v", dict(shared_negatives=(1, 8, 2**20)), "is not three integers"),
@@ -96,7 +95,7 @@ def test_messages_of_settings():
         ("lstm", dict(preset="zaremba"), "`preset='zaremba'` is not one of zaremba-small, "),
         ("elman", {}, "`kind='elman'` is not one of lstm, lm, rnnlm"),
         ("rnnlm", dict(direct=math.nan), "`direct=nan` must be from 0 to 10,000"),
-        ("rnnlm", dict(direct="1"), "`direct='1'` is not float"),
+        ("rnnlm", dict(clip=1.0), "clipped by `cutoff`"),
         ("rnnlm", dict(size=3, hidden=3), "`size` and `hidden` are the same"),
     ):
         refused(lambda: make(kind, **settings), problem, kind=tt.Contradiction)
@@ -155,8 +154,8 @@ def test_wrong_arguments_of_fit():
         on_epoch=[3], on_timer=[3], progress=["bar"], timer_seconds=[math.nan, "1"],
     )  # fmt: skip
     refused(lambda: tt.Word2Vec(**SMALL).fit(LINES, outptu="x"), "unknown setting `outptu`;", kind=tt.Contradiction)
-    file = io.StringIO("the cat\n")
-    file.close()
+    refused(lambda: tt.Word2Vec(**SMALL).fit(LINES, resample="none"), "give `runs`", kind=tt.Contradiction)
+    (file := io.StringIO("the cat\n")).close()
     refused(lambda: tt.Word2Vec(**SMALL).fit(file), "file: is closed; give an open file")
 
 
@@ -198,6 +197,7 @@ def test_queries_and_evaluations(vectors, tmp_path):
     assert_refused(similarity, oov=["drop"], bootstrap=[-1], seed=[-1], data=["none"])
     analogies = functools.partial(tt.evaluate_analogies, vectors, path)
     assert_refused(analogies, method=["sub"], case=["upper"], restrict=[-1])
+    assert_refused(tt.SentenceVectors, vectors=["v.txt"])
     for wrong, problem in (
         (lambda: tt.evaluate_similarity({"king": 1}, [path]), "expected Vectors, a trained model, or a path, found"),
         (lambda: similarity(against=3), "found int"),

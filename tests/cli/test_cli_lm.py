@@ -231,7 +231,7 @@ def test_bad_models(run, tmp_path, command, made, message):
 
 @pytest.mark.parametrize("command", ["ppl", "predict", "nbest"])
 @pytest.mark.parametrize("data, message", [
-    ("a\n".encode("utf-16"), ":1: a zero byte"), (b"a\0b\n", ":1: a zero byte; is this plain text? `iconv -f UTF-16"),
+    ("a\n".encode("utf-16"), ":1: a zero byte; is this plain text? `iconv -f UTF-16"), (b"{\\rtf1\n", ": is in Rich"),
     (b"ok\n\xff\n", ":2: invalid UTF-8 byte 0xff; is this plain text? `iconv -f CP1252"),
 ])  # fmt: skip
 def test_bad_texts(run, lm, tmp_path, command, data, message):

@@ -151,7 +151,7 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
 
 @pytest.mark.parametrize("data, options, message", [
     ("", {}, "text: no words; give a text"), ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
-    ("a", dict(valid_share=0.5), "too little text"),
+    ("a", dict(valid_share=0.5), "too little text"), ("{\\rtf1 a}\n", {}, "text:1: is in Rich Text Format; save it"),
     ("a b c d", dict(valid_share=0.2), "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`"),
     ("a\0b\n", {}, "text:1: a zero byte"), (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
 ])  # fmt: skip

@@ -111,6 +111,8 @@ def contents(
 def parts_of(source: Any, reading: dict[str, Any]) -> dict[str, Any]:
     """Return the Vectors or Runs of each time slice by name; without slices, of one named ""."""
     if isinstance(source, Mapping):
+        if not source:
+            raise TiedtoolsError("no time slices; give at least one")
         return dict(source)
     if not is_path(source):
         return {"": source if isinstance(source, Runs) else vectors_of(source)}

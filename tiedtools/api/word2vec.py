@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tiedtools.api.estimator import Estimator, Path, files
 from tiedtools.base.aliases import METHODS
-from tiedtools.base.errors import Mistyped, TiedtoolsError
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, configure, written
 from tiedtools.runs.progress import Callback, Progress
@@ -101,6 +101,9 @@ class Word2Vec(Estimator):
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
+        for name in ("resample", "document"):
+            if others.get(name) is not None and others.get("runs") is None:
+                raise Contradiction(f"`{name}` is for several models; give `runs`, or omit it")
         trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **others)
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 

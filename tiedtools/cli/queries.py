@@ -147,7 +147,7 @@ def answers(
             raise click.UsageError("for files of runs, give words, and no --format, --counts, or --method mul")
         questions = [tuple(words[k : k + size]) for k in range(0, len(words), size)]
         sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
-        yield run_answers(size, paths, questions, settings["top"], limit, sums)
+        yield run_answers(size, paths, questions, limit, sums, settings["top"], restrict)
         return
     every = ((path, Vectors.read(path, format, errors, skip_bad)) for path in paths)
     files = [Candidates(vectors, *limit(path, vectors.words)) for path, vectors in every]

@@ -36,8 +36,8 @@ def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
 
 
 def run_answers(
-    size: int, paths: list[str], questions: list[tuple[str, ...]], top: int, limit: Callable[..., tuple[Any, ...]],
-    sums: Callable[..., Any],
+    size: int, paths: list[str], questions: list[tuple[str, ...]], limit: Callable[..., tuple[Any, ...]],
+    sums: Callable[..., Any], top: int, restrict: int | None,
 ) -> Answer:  # fmt: skip
     """Return the Answer of `nn` (size 1) and `analogy` (3) for files of runs.
 
@@ -72,7 +72,8 @@ def run_answers(
                 status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
-        objects.append(dict(vectors=path, runs=len(runs), top=top, answers=answers, unknown=unknown))
+        asked_for = dict(vectors=path, runs=len(runs), top=top, restrict=restrict)
+        objects.append({**asked_for, "answers": answers, "unknown": unknown})
         for words, answer in answers.items():
             lines += [
                 {

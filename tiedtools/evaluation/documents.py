@@ -113,7 +113,8 @@ class SentenceVectors:
     origin = 0.0
 
     def __init__(self, vectors: Vectors, a: float | None = None) -> None:
-        self.vectors, self.a = vectors, checked("a", a, float | None, Range(0, min_open=True))
+        self.vectors = checked("vectors", vectors, Vectors)
+        self.a = checked("a", a, float | None, Range(0, min_open=True))
         index = vectors.index
         rows = {word: row for word, row in zip(index, index.values()) if WORD.fullmatch(word)}  # a text has no others
         self.rows = np.array([-1, *rows.values()], np.int32)  # of the codes

@@ -152,12 +152,19 @@ def has_trailing_data(source: Any) -> bool | None:
     return False
 
 
+def beginning(data: bytes, path: Any) -> bytes:
+    """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for Rich Text Format."""
+    if data.startswith(b"{\\rtf"):
+        raise TiedtoolsError(f"{shown(path)}:1: is in Rich Text Format; save it as plain text, in UTF-8")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
 def byte_lines(file: BinaryIO, path: Any) -> Iterator[bytes]:
-    """Yield the lines of a binary file, without its byte order mark. Raises TiedtoolsError if a line is too long."""
+    """Yield the lines of a binary file; see `beginning`. Raises TiedtoolsError if a line is too long."""
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
         if len(line) > LONGEST_LINE:
             raise TiedtoolsError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes; is this plain text?")
-        if line := line.removeprefix(codecs.BOM_UTF8 if number == 1 else b""):
+        if line := beginning(line, path) if number == 1 else line:
             yield line
 
 
@@ -212,9 +219,9 @@ def blocks(paths: Any, errors: str = "strict", more: bool = False) -> Iterator[t
             yield previous, b"\n"
         previous, unfinished = path, False
         with open_source(path) as file, Decoder(path, errors) as decode:
-            tail, mark = b"", b"" if isinstance(path, Part) and path.start else codecs.BOM_UTF8
+            tail, first = b"", not (isinstance(path, Part) and path.start)
             while data := file.read(BLOCK):
-                data, mark = tail + data.removeprefix(mark), b""
+                data, first = tail + (beginning(data, path) if first else data), False
                 cut = 1 + max(data.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r"))
                 tail = data[cut:]
                 if len(tail) > LONGEST_WORD:
