@@ -89,7 +89,7 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
     assert theirs.index_to_key == vectors.words
     np.testing.assert_array_equal(theirs.vectors, tt.load(tmp_path / "ours").matrix)
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
-    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", binary=binary, limit=3)
+    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", None, binary, limit=3)
     assert read.words == theirs.index_to_key[:3]
     np.testing.assert_array_equal(read.matrix, theirs.vectors[:3])
     for load in tt.load, tt.Vectors.load:

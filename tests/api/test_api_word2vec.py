@@ -181,10 +181,11 @@ def test_gensim_without_files(vectors):
     assert keyed.index_to_key == ROYALS and keyed.most_similar("king")[0][0] == vectors.most_similar("king")[0][0]
     keyed.vectors[:] = 0
     assert vectors.matrix.any()
+    vectors.counts = np.arange(len(vectors))
     keyed = vectors.to_gensim()
     for source in keyed, type("Model", (), {"wv": keyed}):
         back = tt.Vectors.from_gensim(source)
-        assert back.words == ROYALS
+        assert back.words == ROYALS and back.counts.tolist() == vectors.counts.tolist()
         np.testing.assert_array_equal(back.matrix, vectors.matrix)
 
 

@@ -221,7 +221,7 @@ def test_words_in_bpe_and_rerun(run, here):
 
 
 ERRORS = {
-    "numbers of lines": (["--valid-source", "vs", "--valid-target", "t"], "t: has 40 lines, but vs has 9"),
+    "numbers of lines": (["--valid-source", "vs", "--valid-target", "t"], "t: has 40 lines, but the source, vs, has 9"),
     "halving": ("--valid-source vs --valid-target vt --schedule halving".split(), "validate without --bleu"),
     "one side": (["--valid-source", "vs"], "give both --valid-source and --valid-target"),
     "joint": (["--write", "concat", "--tie", "decoder"], "--write concat"),

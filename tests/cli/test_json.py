@@ -221,10 +221,11 @@ def test_a_file_opened_by_the_shell(run, corpus, tmp_path, folder):
     """With `-output /dev/fd/3 3>vectors`, no manifest can be written next to the output."""
     train = ["w2v", "-threads", 1, "-iter", 1, "-size", 3, corpus]
     with open(tmp_path / "vectors", "w") as opened:
+        print("earlier", file=opened, flush=True)
         path = f"{folder.format(os.getpid())}/{opened.fileno()}"
         result = run(*train, "-output", path, "--manifest", tmp_path / "manifest")
     assert result.exit_code == 0, result.stderr
-    assert (tmp_path / "vectors").read_text() == run(*train).stdout
+    assert (tmp_path / "vectors").read_text() == f"earlier\n{run(*train).stdout}"
     assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "manifest", "vectors"]
 
 

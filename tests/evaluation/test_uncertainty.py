@@ -82,8 +82,10 @@ def test_neighbors_and_cosines_of_sums():
     assert [answer["neighbor"] for answer in answers] == [WORDS[row] for row in sorted(means, key=lambda k: -means[k])]
     assert answers[0]["cosine"] == pytest.approx(max(means.values()), abs=1e-6)
     alone = uncertainty.neighbors(runs, [[(7, 1)]], top=V)[0]
-    frequent = uncertainty.neighbors(runs, [[(7, 1)]], top=V, counts=runs.counts[::-1], least=9)[0]
-    assert [a for a in alone if runs.counts[::-1][runs.index[a["neighbor"]]] >= 9] == frequent != alone
+    frequent = uncertainty.neighbors(runs, [[(7, 1)]], top=V, counts=runs.counts[::-1], least=8)
+    some = Runs(WORDS[7:], runs.matrix[:, 7:], runs.present[:, 7:], runs.counts[7:], {})
+    ranks = ([(a["neighbor"], a["rank"]) for a in x[0]] for x in (frequent, uncertainty.neighbors(some, [[(0, 1)]], V)))
+    assert next(ranks) == next(ranks)  # rare words have no rank
     assert {a["neighbor"]: a["rank"] for a in answers} == {a["neighbor"]: a["rank"] for a in alone}
     runs = some_runs(missing=[(1, 3)])
     values = uncertainty.cosine_of(runs, [(2, 1)], [(3, 1), (4, -1)])
@@ -123,6 +125,10 @@ def test_change_is_the_cosine_after_alignment():
     assert (only_one, only_two) == ([WORDS[-1]], ["new"]) and max(change, key=change.get) == "w5"
     refused(lambda: shift.changes(one, Runs(WORDS, matrix[..., :-1], one.present, one.counts, {})), "of 6 and of 5")
     single = [Runs(WORDS, side[:1], one.present[:1], one.counts, {}) for side in (one.matrix, matrix)]
+    both = Runs(WORDS, one.matrix, one.present, one.counts, {}, one.matrix[1:] + 1)  # with runs on the whole text
+    (line,) = (x for x in shift.changes(both, single[1], align=False)[0] if x["word"] == "w4")
+    expected = 1 - np.mean([plain_cosine(whole, matrix[0, 4]) for whole in both.whole[:, 4]])
+    assert line["change"] == pytest.approx(expected, abs=1e-5) and np.isnan(line["low"])
     table = shift.changes(*single, align=False)[0]
     assert len(table) < shift.SIMILAR and len({line["expected"] for line in table}) == 1
     unknown = Runs(WORDS, one.matrix, one.present, 0 * one.counts, {})

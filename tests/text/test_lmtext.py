@@ -223,7 +223,7 @@ def test_words_of_bitexts(texts, tmp_path):
     assert as_words(rare.train.target, rare.vocab) == "c a | <unk> b |"
     assert Bitext.read(s, t, joint=True, max_vocab=4).vocab.words == ["</s>", "<unk>", "a", "b"]
     s, t, ended, rare = texts(s="a\nb\n", t="x\n", ended="x </s>\ny\n", rare="x\ny\n")
-    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s has 2; line N of one")
+    refused(lambda: Bitext.read(s, t), "t: has 1 line, but ", "s, has 2; line N of one")
     refused(lambda: Bitext.read(s, ended), "ended: `</s>` within a line")
     refused(lambda: Bitext.read(s, rare, min_count=3), "s: no word of the vocabulary; lower")
 

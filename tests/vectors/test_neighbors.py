@@ -78,9 +78,8 @@ def test_sums_of_words_and_equal_words():
     matrix = np.array([[1, 0], [0, 1], [-1, -1], [0, 0]], np.float32)
     vectors = Vectors(["new", "york", "new york", "nbsp\u00a0york"], matrix)
     assert summands("new york", vectors.index) == [("new york", 1)]
-    for difference in "york - new", "york-new":
-        assert summands(difference, vectors.index) == [("york", 1), ("new", -1)]
-    assert summands("york-old", vectors.index) == [("york-old", 1)]
+    assert summands("york - new", vectors.index) == [("york", 1), ("new", -1)]
+    assert summands("york-new", vectors.index) == [("york-new", 1)]  # which models with subwords compose
     assert summands("nbsp\u00a0york", {}) == [("nbsp\u00a0york", 1)]
     assert neighbors(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
     assert summands("-", {}) == [("-", 1)] and summands(" - ", {}) == [(" - ", 1)]

@@ -144,7 +144,7 @@ def test_distinguishes_binary_from_text(read, value):
 
 @pytest.mark.parametrize("text", [
     "2 2\r\na 1 2\r\nb 3 4\r\n", "2 2 \na 1 2 \nb 3 4 \n", "2\t2\na\t1\t2\nb\t 3  4", "\ufeff2 2\na 1 2\nb 3 4\n\n \n",
-    "a 1.0 2e0\nb +3 0.4E1", "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
+    "\ufeffa 1.0 2e0\nb +3 0.4E1", "a 1 2\nb 3 4.00000000000000000000000000000000\n\r\n",
 ])  # fmt: skip
 def test_tolerates_unambiguous_variations(read, text):
     assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
 from tiedtools.base.aliases import Renaming, translated
-from tiedtools.base.errors import Mistyped, TiedtoolsError
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
 from tiedtools.files.output import open_output
@@ -21,6 +21,7 @@ from tiedtools.text.sentences import sources
 from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
+OF_FILES = dict(binary="output", checkpoint_minutes="checkpoint")  # argument -> what it needs
 Self = TypeVar("Self", bound="Estimator")
 
 
@@ -124,12 +125,18 @@ class Estimator(Renaming):
                 if not listener.stopped:
                     raise
             finally:
-                self.history = listener.history
                 if trainer.model is not None:
-                    self.trained = trainer.model
+                    self.trained, self.history = trainer.model, listener.history
         if listener.failure:
             raise listener.failure
         return self
+
+
+def refuse_idle(given: dict[str, Any], **needs: str) -> None:
+    """Raise Contradiction if an argument of `fit` is given without another that it needs: {its name: the other}."""
+    for name, other in needs.items():
+        if given.get(name) and given.get(other) is None:
+            raise Contradiction(f"`{name}` has no effect without `{other}`; give both, or omit it")
 
 
 def files(fields: dict[str, Any], *kinds: Any) -> list[Any]:

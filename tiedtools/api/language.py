@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import Estimator, Path, files
+from tiedtools.api.estimator import OF_FILES, Estimator, Path, files, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
@@ -113,6 +113,7 @@ class LanguageModel(Estimator):
         KeyboardInterrupt. Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
         trainer = self.trainer(source, valid, test, read_vocab, no_memory_check, **outputs)
+        refuse_idle(outputs, **OF_FILES, write="output")
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     @property
@@ -149,6 +150,8 @@ class LanguageModel(Estimator):
 
     def with_cache(self, cache: int, cache_theta: float = 1.0, cache_lambda: float = 0.1) -> LanguageModel:
         """Return this model with a continuous cache for all methods that compute probabilities, as `ppl --cache`.
+
+        `save` does not store the cache.
 
         cache         number of words in the cache; 0: no cache
         cache_theta   factor of the cache's scores
@@ -260,7 +263,8 @@ class LanguageModel(Estimator):
 
         sentences, words  limits; neither: 10 sentences
         prompt            words that begin every sentence, each then generated independently
-        temperature       softmax temperature; 0 always picks the most probable word
+        temperature       softmax temperature; 0 always picks the most probable word, so that a sentence may never
+                          end: give `words`
         top_k             sample only from the most probable words
         no_unk            never generate `<unk>`
         seed              random seed; the same seed gives the same text

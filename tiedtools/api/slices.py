@@ -9,7 +9,7 @@ from tiedtools.api.runs import Runs
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Reading
+from tiedtools.base.settings import NONE, Reading
 from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import open_output, split_compression
 from tiedtools.models.word2vec.config import Resampling, written
@@ -98,7 +98,7 @@ def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) 
             raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
     with open(compass + manifest.SUFFIX, "rb") as file:
         inputs = manifest.loads(file.read(), file.name)["inputs"]
-    files = [str(file) for file in (settings.get("phrases"), *texts) if is_path(file)]
+    files = [str(file) for file in (settings.get("phrases"), *texts) if is_path(file) and file != NONE]
     with digests.Recorder() as recorder:
         for text in files:
             with open_source(text) as source:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiedtools.api.estimator import Estimator, files
+from tiedtools.api.estimator import OF_FILES, Estimator, files, refuse_idle
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
@@ -69,6 +69,7 @@ class Translator(Estimator):
         The other arguments and the errors are as for LanguageModel.fit. `on_epoch` also receives valid_bleu.
         """
         trainer = self.trainer(source, target, valid_source, valid_target, no_memory_check, **outputs)
+        refuse_idle(outputs, **OF_FILES, write="output")
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     def interpreter(self, batch: int, normalize: bool, align: bool = False, **search: Any) -> Interpreter:

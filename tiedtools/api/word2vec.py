@@ -6,11 +6,11 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tiedtools.api.estimator import Estimator, Path, files
+from tiedtools.api.estimator import OF_FILES, Estimator, Path, files, refuse_idle
 from tiedtools.base.aliases import METHODS
-from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError
+from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
-from tiedtools.models.word2vec.config import Config, Resampling, Shorthand, configure, written
+from tiedtools.models.word2vec.config import PRESETS, Config, Resampling, Shorthand, configure, written
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
@@ -56,12 +56,14 @@ class Word2Vec(Estimator):
 
         parallel  arguments for several ranks; align: as in Word2VecTrainer
         """
-        from tiedtools.models.word2vec.continuing import settings_of_source
+        from tiedtools.models.word2vec.continuing import SHAPE, settings_of_source
         from tiedtools.models.word2vec.trainer import Word2VecTrainer
 
         settings = self.settings
         if source_of := others.get("init_from"):
-            settings = settings_of_source(os.fspath(checked("init_from", source_of, str | os.PathLike))) | settings
+            old = settings_of_source(os.fspath(checked("init_from", source_of, str | os.PathLike)))
+            preset = PRESETS.get(str(settings.get("preset")), {})  # above the settings of the model, except its shape
+            settings = old | {name: preset[name] for name in preset.keys() - SHAPE} | settings
         config, reading = self.configure(**settings)
         classes = checked("classes", classes, int, Range(0, 10**6))
         others = {"write": written(config), **others}
@@ -101,10 +103,8 @@ class Word2Vec(Estimator):
         After Ctrl-C or a callback's False, the vectors trained so far are available; Ctrl-C raises KeyboardInterrupt.
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
-        for name in ("resample", "document"):
-            if others.get(name) is not None and others.get("runs") is None:
-                raise Contradiction(f"`{name}` is for several models; give `runs`, or omit it")
         trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **others)
+        refuse_idle({**others, "classes": classes}, classes="output", **OF_FILES, resample="runs", document="runs")
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 
     @property

@@ -205,7 +205,7 @@ class Reading(Checked):
 
     min_count: int = setting(5, Range(0))("Discard words that occur less often than this.")
     max_vocab: int | None = setting(None, Range(2), metavar="N")(
-        "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]"
+        "Keep only the most frequent words: N at most, including `</s>`; with `grow`, of TEXT.  [default: no limit]"
     )
     errors: str = setting("strict", choices=ERRORS)("Invalid UTF-8: reject the file, replace with U+FFFD, or skip.")
     tokenize: str | None = setting(None, metavar="OPTIONS")(
@@ -245,7 +245,8 @@ class Continuation(Checked):
 
     init_from: str | None = setting(None, metavar="FILE")(
         "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary; `grow` adds"
-        " those of TEXT. Counts are added up. A model's settings are the defaults, except for the learning rate."
+        " those of TEXT. Counts are added up. A model's architecture, window, sampling, tying, and subwords are"
+        " the defaults."
     )
     grow: bool = setting(False)("With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(

@@ -10,15 +10,15 @@ import click
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, Reading
-from tiedtools.cli.command import Answer, SectionedCommand, command, sections
+from tiedtools.cli.command import Answer, SectionedCommand, command, sections, warn_idle
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
 from tiedtools.cli.report import Report
 from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
-from tiedtools.cli.w2v import CHANGED
+from tiedtools.cli.w2v import CHANGED, idle
 from tiedtools.files.output import STDOUT, refuse_clashes
-from tiedtools.models.word2vec.config import Config, Resampling, configure
+from tiedtools.models.word2vec.config import Config, Resampling, configure, written
 from tiedtools.text.sources import numbered_lines, read_once
 
 SHIFT = {
@@ -73,6 +73,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
         raise click.UsageError("--permutations needs two texts, not a folder of slices")
     slices = read_slices(a) if os.path.isdir(a) else {}
     if slices and (words := [*others, *(listed or [])]):
+        warn_idle(ctx, {"top": "with a folder of slices and words"})
         return over_time(a, slices, words)
     if not slices and len(others) != 1:
         raise click.UsageError("give A and B, with words in --words FILE, or a folder of slices, with words after it")
@@ -130,7 +131,9 @@ def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any
     document = settings.pop("document", "record" if "field" in settings else "line")
     reading = dict(permutations=permutations, document=document)
     config, of_text = configure(**settings)
-    trainer = PermutationTrainer(config, [a, b], *files(files_of(ctx)), unchecked, **reading, **of_text)
+    warn_idle(ctx, idle(config))
+    paths = files({"write": written(config), **files_of(ctx)})
+    trainer = PermutationTrainer(config, [a, b], *paths, unchecked, **reading, **of_text)
     return permutation_changes(train(ctx, trainer, Report(2)))
 
 

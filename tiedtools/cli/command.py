@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import click
 
-from tiedtools.base.messages import to_json
+from tiedtools.base.messages import log, to_json
 from tiedtools.base.settings import Files
-from tiedtools.cli.options import OF_FILES, Decorator, declared, options_of
+from tiedtools.cli.options import OF_FILES, Decorator, declared, explicit, option_names, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
 from tiedtools.text.sources import read_once
@@ -112,6 +112,13 @@ def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, fi
     forms = ["<"] * left + [">"] * (len(columns) - left - file) + ["<"] * file
     rows = ([f"{cell:{form}{width}}" for cell, form, width in zip(row, forms, widths)] for row in cells)
     return "".join("  ".join(row).rstrip() + "\n" for row in rows)
+
+
+def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
+    """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
+    for name in idle:
+        if name in explicit(ctx):
+            log.warning(f"{option_names(ctx)[name]} has no effect {idle[name]}")
 
 
 class SectionedCommand(click.Command):

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.command import Answer, command, table, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
@@ -192,6 +192,8 @@ def compare(
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors
 
+    if not sets:
+        warn_idle(click.get_current_context(), dict.fromkeys(("oov", "case", "bootstrap"), "without --set"))
     if is_runs(a) or is_runs(b):
         if sets:
             raise click.UsageError("for files of runs, compare similarity sets with eval-sim")

@@ -5,6 +5,7 @@ import contextlib
 import csv
 import io
 import itertools
+import pathlib
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from tiedtools.cli.options import Finite, as_option, choice, explicit, file_opti
 from tiedtools.cli.shared import cache_options, errors_option, raw_options, split_options, texts_argument
 from tiedtools.files.output import STDOUT, open_packed
 from tiedtools.text.raw import as_trained, prepared, splitter
+from tiedtools.text.sentences import WORD
 from tiedtools.text.sources import counted, shown
 
 model_argument = click.argument("path", metavar="MODEL")
@@ -147,8 +149,9 @@ def nbest(
 
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
         for path, (number, line) in ((text, line) for text in texts for line in raw_lines(text, errors)):
-            utterance, line = [*line.split(None, 1), "", ""][:2] if ids else (None, line)
-            if utterance == "":
+            first = WORD.search(line) if ids else None
+            utterance, line = (first[0], line[first.end() :]) if first else (None, line)
+            if ids and not first:
                 raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
             words = split(line)
             waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
@@ -221,8 +224,10 @@ def ppl(
     for name in sorted(explicit(click.get_current_context()) & {"unit", "separator"}) if not words else ():
         raise click.UsageError(f"--{name} needs --words")
     probed = [*average, *[perplexity.REPEAT] * repeats]
-    if probed and "-" in texts:
-        raise click.UsageError("--average and --repeats read each text twice: give a file, not standard input")
+    if probed and any(text == "-" or pathlib.Path(text).is_fifo() for text in texts):
+        raise click.UsageError("--average and --repeats read each text twice: give a file, not a pipe")
+    if probed and (batch or 1) > 1:
+        raise click.UsageError("--average and --repeats read each text as one stream: omit --batch")
     if probed and independent:
         raise click.UsageError("--average and --repeats carry the state over line ends: omit --independent")
     vocabulary_words = vocabulary and read_words(vocabulary)

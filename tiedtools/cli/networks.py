@@ -8,7 +8,7 @@ from tiedtools.base import settings
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, LmContinuation, LmReading
 from tiedtools.cli import training
-from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.command import SectionedCommand, sections, warn_idle
 from tiedtools.cli.options import as_options, flag, text_option
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.shared import LM_TEXT, OUTPUT, texts_argument
@@ -141,10 +141,12 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
     more = {} if ctx.params["test"] else {"mc_samples": "without --test"}
     if ctx.params["valid"] is None and ctx.params["valid_share"] == 0:
-        more["eval_batch"] = "without a validation text"
+        more |= dict.fromkeys(("eval_batch", "keep"), "without a validation text")
+    if trainer.config.subwords == "chars" and "hidden" in explicit:
+        more["size"] = "with --subwords chars and --hidden"
     if "init_from" in continued and not continued.get("grow"):
         more |= dict.fromkeys(OF_NEW_MODELS, "with --init-from, without --grow")
-    training.warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
+    warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
     training.train(ctx, trainer, LmReport(debug))
 
 
@@ -168,7 +170,7 @@ def nmt(ctx: click.Context, /, **options: Any) -> None:
     config, schedule, _ = model.configured
     log_preset(ctx, *model.configured)
     without_valid = {} if options["valid_source"] else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
-    training.warn_idle(ctx, idle(config, schedule) | without_valid)
+    warn_idle(ctx, idle(config, schedule) | without_valid)
     texts = {name: [*options[name]] or None for name in ("source", "target", "valid_source", "valid_target")}
     trainer = model.trainer(**texts, no_memory_check=options["no_memory_check"], **training.files_of(ctx))
     training.train(ctx, trainer, LmReport(options["debug"]))
@@ -196,6 +198,7 @@ def idle(config: Any, schedule: Any) -> dict[str, str]:
         f"with --schedule {schedule.schedule}": unused,
         "with one session": ["restart"] if schedule.sessions == 1 else [],
         "without --optimizer nt-asgd": ["nonmono", "average_after"] if config.optimizer != "nt-asgd" else [],
+        "without more --epochs": ["average_after"] if config.average_after >= schedule.epochs else [],
     }
     if isinstance(config, LstmConfig):
         linear = config.tying == "linear" or config.projection

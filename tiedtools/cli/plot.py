@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, command
+from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.text.datasets import locate
@@ -111,6 +111,8 @@ def words(
     from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
+    idle = {"first": "with WORD"} if words else {"top": "without WORD"}
+    warn_idle(click.get_current_context(), idle)
     vectors = Vectors.read(path, **reading)
     for word in (unknown := [word for word in words if word not in vectors]):
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
@@ -146,6 +148,7 @@ def similarity(
     ((name, set_path),) = locate([name], data).items()
     pairs = similarity.read_set(set_path, name)
     judged = similarity.judge(Vectors.read(path, **reading), pairs, case=case)
+    similarity.explain([path], [pairs], [judged])
     labeled = similarity.disagreements(pairs, judged, label)
     pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], labeled)
 

@@ -100,7 +100,9 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     click.echo("\n".join(lines).encode("utf-8", "surrogateescape"), err=to_stderr, nl=bool(lines))
     if identical or recorded.get("stopped"):
         return
-    if recorded["threads"] > 1 and not COMMANDS[name].exact and not recorded["options"].get("deterministic"):
+    options = recorded["options"]
+    exact = COMMANDS[name].exact or options.get("deterministic") or (options.get("runs") or 0) >= recorded["threads"]
+    if recorded["threads"] > 1 and not exact:
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return
     reasons = f": {'; '.join(differences)}" if differences else ""

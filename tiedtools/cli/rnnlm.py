@@ -8,11 +8,11 @@ import click
 
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, LmReading
-from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.command import SectionedCommand, sections, warn_idle
 from tiedtools.cli.options import Finite, as_option, explicit, file_option, flag, integer, option, option_names
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
-from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train, warn_idle
+from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import is_url
@@ -118,7 +118,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         for name in ("save_model", "save_vocab", "checkpoint", "resume", "log_json", "manifest"):
             if options[name]:
                 raise click.UsageError(f"{as_option(name)} needs a TEXT; without one, nothing is trained")
-        model = load_rnnlm(path)
+        model = load_rnnlm(path, options["threads"] if "threads" in explicit(ctx) else None)
     if as_rnnlm:
         test_model(model, print_text, **options)
 

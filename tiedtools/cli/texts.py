@@ -167,8 +167,8 @@ def segment(
             if saved:
                 morfessor.write(saved, analyses)
             split = morfessor.Lexicon.of(analyses).segment
-        shown_as = subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text))
-        yield from map(Answer, shown_as)
+    shown_as = subwords.types(lines, split) if types else subwords.marked(lines, split, separator, shown(text))
+    yield from map(Answer, shown_as)
 
 
 @click.group(short_help="Download and locate public test sets and texts.")

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from tiedtools.base.messages import log
 from tiedtools.base.settings import Files
+from tiedtools.cli.command import warn_idle
 from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
 from tiedtools.files.manifest import Record
@@ -78,13 +78,6 @@ def texts_for(ctx: click.Context) -> dict[str, Any]:
     if ctx.params["valid"] is not None and "valid_share" in explicit(ctx):
         raise click.UsageError("--valid and --valid-share are mutually exclusive; choose one")
     return {name: ctx.params[name] for name in ("valid", "test", "read_vocab", "no_memory_check")}
-
-
-def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
-    """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
-    for name in idle:
-        if name in explicit(ctx):
-            log.warning(f"{option_names(ctx)[name]} has no effect {idle[name]}")
 
 
 def train(ctx: click.Context, trainer: Any, report: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tiedtools.cli.command import Answer, command, table
+from tiedtools.cli.command import Answer, command, table, warn_idle
 from tiedtools.cli.options import Finite, integer, json_option, option
 
 if TYPE_CHECKING:
@@ -273,6 +273,8 @@ def stability(
     from tiedtools.evaluation import uncertainty
     from tiedtools.vectors.runs import Runs
 
+    if words:
+        warn_idle(click.get_current_context(), dict.fromkeys(("sample", "seed"), "with WORD"))
     runs = Runs.read(path)
     if top >= len(runs.words):
         raise TiedtoolsError(f"{path}: has {len(runs.words)} words, too few for {top} neighbors; lower `top`")

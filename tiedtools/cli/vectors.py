@@ -58,6 +58,7 @@ def convert(
     """
     from tiedtools.models.composing import composer
     from tiedtools.vectors import edit
+    from tiedtools.vectors.formats import FOLDER
     from tiedtools.vectors.norms import unit
     from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
 
@@ -77,16 +78,20 @@ def convert(
     if lower:
         vectors = edit.lower(vectors, lower)
     if spaces:
-        vectors, spaced = edit.spaces(vectors, spaces)
-        action = "skipped" if spaces == "skip" else f"written with {spaces}"
-        log.info(f"{counted(spaced, 'word')} with spaces {action}")
+        vectors, changed, dropped = edit.spaces(vectors, spaces)
+        why = "skipped" if spaces == "skip" else f"skipped, since there are words with {spaces} that are the same"
+        for n, action in (changed, f"written with {spaces}"), (dropped, why):
+            if n:
+                log.info(f"{counted(n, 'word')} with spaces {action}")
     if top:
         vectors = vectors.restrict(top)
     if normalize:
         counts, vectors = vectors.counts, Vectors(vectors.words, unit(vectors.matrix))
         vectors.counts = counts
     vectors.write(target, format, dtype, quantize)
-    log.info(f"{counted(len(vectors), 'word')} of {counted(vectors.dim, 'number')}")
+    written = len(vectors.index) if format in ("fasttext", FOLDER) else len(vectors)
+    repeats = f"; {counted(n, 'repeated word')} left out" if (n := len(vectors) - written) else ""
+    log.info(f"{counted(written, 'word')} of {counted(vectors.dim, 'number')}{repeats}")
 
 
 @command("check", "Check vector files for errors.", reads="files", gather=lambda results: {"files": results})

@@ -5,11 +5,11 @@ from typing import Any
 import click
 
 from tiedtools.base.settings import SIDES, Continuation, Reading
-from tiedtools.cli.command import SectionedCommand, sections
+from tiedtools.cli.command import SectionedCommand, sections, warn_idle
 from tiedtools.cli.options import ZERO_ONE, Finite, choice, explicit, flag, integer, option, option_names, text_option
 from tiedtools.cli.report import Report
 from tiedtools.cli.shared import RUN_FILES, TEXT_OPTIONS, debug_option, read_vocab_option, texts_argument
-from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train, warn_idle
+from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling, Shorthand
 
 # Options without effect: condition -> names of parameters
@@ -109,26 +109,37 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
         trainer = model.trainer(texts_of(ctx), parallel=parallel, **arguments, **several, **files)
     config = trainer.config if trainer else model.configured[0]
-    idle = {
+    unread, runs = "init_from" in several and not several.get("grow"), several.get("runs") or 0
+    more = {
+        "without --runs": SEVERAL[1:] if not runs else (),
+        "with --runs": ("binary",) if runs else (),
+        "with --resample none": ("document",) if several.get("resample") == "none" else (),
+        "with --runs, whose runs have one thread each": ("deterministic",) if runs >= config.threads else (),
+        "with --init-from, without --grow": ("min_count", "max_vocab", "init_range") if unread else (),
+        "with --init-from": ("init_linear",) if "init_from" in several else (),
+        "with --freeze old": ("lr_linear",) if several.get("freeze") == "old" else (),
+        "without an MPI launcher": () if mpi else ("exchange_words", "exchange_precision"),
+    }
+    warn_idle(ctx, idle(config) | {name: reason for reason, names in more.items() for name in names})
+    if trainer:
+        train(ctx, trainer, Report(options["debug"]))
+    else:
+        train_time_slices(ctx, settings, several)
+
+
+def idle(config: Config) -> dict[str, str]:
+    """Return the settings of a Config without effect, a dict: name -> reason."""
+    reasons = {
         "without --tie-signs": ("negated",) if config.tying != "signs" else (),
         "without --tie-linear": OF_L if config.tying != "linear" else (),
         "with --cbow 0": OF_CBOW if not config.cbow else (),
         "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
         "with --negative 0": OF_SAMPLING if not config.negative else (),
         "without --subwords": OF_NGRAMS if not config.subwords else (),
-        "without --runs": SEVERAL[1:] if "runs" not in several else (),
-        "with --runs, whose runs have one thread each": ("deterministic",) if "runs" in several else (),
+        "with --max-n 0": ("min_n",) if config.subwords and not config.max_n else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
-    unread = "init_from" in several and not several.get("grow")
-    idle["with --init-from, without --grow"] = ("min_count", "max_vocab", "init_range") if unread else ()
-    idle["with --init-from"] = ("init_linear",) if "init_from" in several else ()
-    idle["without an MPI launcher"] = () if mpi else ("exchange_words", "exchange_precision")
-    warn_idle(ctx, {name: reason for reason, names in idle.items() for name in names})
-    if trainer:
-        train(ctx, trainer, Report(options["debug"]))
-    else:
-        train_time_slices(ctx, settings, several)
+    return {name: reason for reason, names in reasons.items() for name in names}
 
 
 def train_time_slices(ctx: click.Context, settings: dict[str, Any], several: dict[str, Any]) -> None:

@@ -329,7 +329,7 @@ def similarity(axes: Any, pairs: SimilaritySet, judged: Judged, line: dict[str, 
     used = points[judged.used]
     axes.scatter(*used.T, s=9, c=BLUE, alpha=min(0.8, 0.15 + 200 / max(len(used), 1)), linewidths=0)
     axes.set(xlabel="human score", ylabel="cosine")
-    rho = "{rho:.3f} [{low:.3f}, {high:.3f}]".format(**line)
+    rho = "-" if np.isnan(line["rho"]) else "{rho:.3f} [{low:.3f}, {high:.3f}]".format(**line)
     title = f"{drawable(os.path.basename(line['set']))}: Spearman's rho {rho}, {len(used):,} of {line['pairs']:,} pairs"
     axes.set_title(title, parse_math=False)
     axes.scatter(*points[named].T, s=12, c=RED, linewidths=0)

@@ -20,13 +20,17 @@ def run_cosines(
 ) -> np.ndarray:
     """Return the cosines of words in pairs (run of `one`, run of `two`), float64 [pairs, words].
 
-    pairs  default: the runs of equal numbers        align  whether to align the vectors of each pair first
+    pairs  default: the runs of equal numbers, or a single run and each of the other's
+    align  whether to align the vectors of each pair first
 
     Raises TiedtoolsError for different dimensions.
     """
     refuse_dimensions(one.matrix.shape[-1], two.matrix.shape[-1])
     found = []
-    for k, m in zip(range(len(one)), range(len(two))) if pairs is None else pairs:
+    if pairs is None:
+        n, m = len(one), len(two)
+        pairs = [(k % n, k % m) for k in range(max(n, m) if min(n, m) == 1 else min(n, m))]
+    for k, m in pairs:
         present = (one.present[k][rows] > 0) & (two.present[m][other_rows] > 0)
         found.append(aligned_cosines(one.matrix[k][rows], two.matrix[m][other_rows], present, align))
     return np.array(found).reshape(-1, len(rows))
@@ -44,8 +48,12 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
     if counts are unknown.
     """
     words, rows, other_rows = common(one.words, two.words)
-    between = run_cosines(one, two, rows, other_rows, align=align)
-    whole = run_cosines(one.on_whole_text, two.on_whole_text, rows, other_rows, align=align)
+    center, other = (runs.on_whole_text if len(runs.whole) else runs for runs in (one, two))
+    whole = between = run_cosines(center, other, rows, other_rows, align=align)
+    if min(len(one), len(two)) == 1:
+        between = whole[:1]  # the spread of one file alone is not that of the change
+    elif len(one.whole) or len(two.whole):
+        between = run_cosines(one, two, rows, other_rows, align=align)
     similar = [estimate(*values) for values in zip(between.T, whole.T)]
     change = 1 - np.array([value.mean for value in similar])
     counts, other_counts = one.counts[rows], two.counts[other_rows]
@@ -94,7 +102,7 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
             sides = (first[0], runs), (first[0].on_whole_text, runs.on_whole_text)
             rows = np.array([first[1]]), np.array([row])
             each, whole = (run_cosines(*side, *rows, align=False)[:, 0] for side in sides)
-            similar = estimate(each, whole) if runs is not first[0] else Estimate(1.0, 1.0, 1.0, len(runs))
+            similar = estimate(each, whole) if runs is not first[0] else Estimate(1.0, math.nan, math.nan, len(runs))
             near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
             place = dict(word=word, slice=name, count=int(runs.counts[row]))
             lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))

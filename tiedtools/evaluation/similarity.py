@@ -95,7 +95,8 @@ def judge(
         sides[unknown] = np.asarray(vectors.matrix).mean(axis=0, dtype=np.float64) if oov == "mean" else 0
     norms = np.sqrt(np.einsum("pse,pse->ps", sides, sides)).prod(axis=1)
     dots = np.einsum("pe,pe->p", sides[:, 0], sides[:, 1])
-    cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0)
+    # Cosines that are equal but for rounding are ties.
+    cosines = np.divide(dots, norms, out=np.zeros_like(dots), where=norms != 0).round(12)
     known = ~(unknown[:, 0] | unknown[:, 1])
     return Judged(cosines, known, known if oov in ("skip", "compose") else np.ones_like(known), len(words))
 
@@ -175,6 +176,8 @@ def undefined(scores: np.ndarray, *cosines: Any) -> str | None:
         return "fewer than two covered pairs"
     if np.ptp(scores) == 0:
         return "all scores equal"
+    if not all(np.isfinite(column).all() for column in cosines):
+        return "a vector that is not finite"
     return "all cosines equal" if any(np.ptp(column) == 0 for column in cosines) else None
 
 

@@ -35,7 +35,8 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
     """Yield a binary file for `path`; `-` is standard output.
 
     A regular file is written as `.tiedtools-*.part` in the same directory, and renamed when the block ends without an
-    exception; otherwise an existing file is left unchanged. Devices and pipes are written directly.
+    exception; otherwise an existing file is left unchanged. Devices, pipes, and files that are already open, such as
+    /dev/fd/3, are written directly.
 
     put  function that renames the file: put(partial path, final path)
 
@@ -49,13 +50,27 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         else:
-            with open(path, "wb") if is_special(path) else partial_file(os.path.realpath(path), put) as file:
+            if OPENED.fullmatch(path):
+                opened = already_open(path)
+            else:
+                opened = open(path, "wb") if is_special(path) else partial_file(os.path.realpath(path), put)
+            with opened as file:
                 yield file
     except (BrokenPipeError, TiedtoolsError):
         raise
     except OSError as error:
         name = "standard output" if path in STDOUT else path
         raise Unwritable(f"{name}: cannot be written: {reason(error)}") from None
+
+
+def already_open(path: str) -> Any:
+    """Return a binary file that writes where the file descriptor in a path is; see OPENED. Raises OSError."""
+    if path.startswith("/proc/") and not path.startswith(("/proc/self/", f"/proc/{os.getpid()}/")):
+        return open(path, "ab")  # of another process
+    number = 2 if path == "/dev/stderr" else int(os.path.basename(path))
+    if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise OSError(errno.EBADF, "it is open for reading only")
+    return os.fdopen(os.dup(number), "wb")
 
 
 def refuse_directory(path: str) -> None:

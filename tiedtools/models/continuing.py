@@ -1,5 +1,6 @@
 """What all training has in common that continues from an earlier model or from earlier vectors."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Source(NamedTuple):
     rows: Any = None
 
 
-def require_same(source: Source, config: Any, names: list[str], remedy: str = "") -> None:
+def require_same(source: Source, config: Any, names: Iterable[str], remedy: str = "") -> None:
     """Raise Contradiction if the configuration differs from the Source in one of these settings.
 
     remedy  what else the user can do

@@ -238,7 +238,7 @@ class Trainer(abc.ABC):
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)
-        if self.origin is not None and not resume:
+        if self.origin is not None and not (resume and self.origin in self.targets.values()):
             record.figures["origin"] = dict(path=self.origin, **digests.of_file(self.origin))
 
     def summary(self, model: Any) -> str:

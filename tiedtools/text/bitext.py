@@ -164,7 +164,7 @@ def read_sides(source: Sequence[Any], target: Sequence[Any], errors: str) -> lis
         sides.append(Side(ids, table.words, table.counts[: len(table)].copy()))
     a, b = (np.count_nonzero(side.ids == 0) for side in sides)
     if a != b:
-        what = f"has {counted(b, 'line')}, but {shown(*source)} has {a:,}"
+        what = f"has {counted(b, 'line')}, but the source, {shown(*source)}, has {a:,}"
         raise TiedtoolsError(f"{shown(*target)}: {what}; line N of one must translate line N of the other")
     return sides
 

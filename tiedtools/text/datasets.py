@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def download(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         if not data.member:
             return target
         with zipfile.ZipFile(file) as archive:
-            if new or not target.is_file() or target.stat().st_size != archive.getinfo(data.member).file_size:
+            if new or not target.is_file() or zlib.crc32(target.read_bytes()) != archive.getinfo(data.member).CRC:
                 with archive.open(data.member) as source, open_output(str(target)) as output:
                     shutil.copyfileobj(source, output)
         return target

@@ -185,6 +185,9 @@ def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.
     for part in np.array_split(order, 1 + ids.size // BLOCK):
         new = np.empty(lengths[part].sum(), np.int32)
         tokenize.rearrange(new, counts, ids, bounds, part)
-        file.write(new.data)
-    file.flush()
+        try:
+            file.write(new.data)
+            file.flush()
+        except OSError as error:
+            raise full(error) from None
     return EncodedText(Vocab(words, counts), file, int(counts.sum()), 0)

@@ -69,7 +69,7 @@ class PhraseText:
         budget = int(1e6 * settings.max_memory if settings.max_memory else memory.available() / 2)
         estimate = SAMPLE * tally(0, SAMPLE, 0, budget / ROW)[1]
         need = ROW * (estimate / FULL * 1.1 + (self.threads << 15))
-        about = f"phrases: about {estimate:,} different words and pairs, {need / 1e6:,.0f} MB"
+        about = f"phrases: about {max(estimate, len(self.table)):,} different words and pairs, {need / 1e6:,.0f} MB"
         log.info(about if need <= budget else f"{about}, more than `max_memory={budget / 1e6:.0f}`")
         sizes = [size / ROW / self.threads for size in (min(need, budget), budget)]
         with ThreadPoolExecutor(self.threads) as pool:

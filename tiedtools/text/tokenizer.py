@@ -23,8 +23,12 @@ CONTRACTIONS = {
     "it": (r"[\p{L}\p{M}]+'", ""),
 }
 ELISIONS = "ca", "fr", "it"
-# URLs and e-mail addresses
-ADDRESS = r"((?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{L}\p{N}/_~=&%+#-]|\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)"
+NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # scripts without spaces between words
+# URLs and e-mail addresses, which may directly follow a word in these scripts
+ADDRESS = (
+    r"((?<!{w})(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{{L}}\p{{N}}/_~=&%+#-]"
+    r"|(?<!{w}){w}[{w}.+-]*+@[{w}-]+(?:\.[{w}-]+)+)"
+).format(w=rf"[\w--{NO_SPACES}]")
 # #tags, @names, placeholders, and words by UAX #29, in which (?w) makes \b the default word boundary
 WORDS = r"(?<!\w)[@#]{word}|<(?:unk|num|url)>|{word}{more}|{other}"
 UNICODE = dict(word=r"\w.*?\b", other=r"\S.*?\b")
@@ -66,7 +70,7 @@ class Tokenizer:
         self.control = compiled(r"[\p{Cc}\u00ad\ufeff]")
         self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
         self.number = compiled(r"\p{Nd}+(?:[.,'’_٫٬]\p{Nd}+)*")
-        self.no_spaces = compiled(r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+        self.no_spaces = compiled(NO_SPACES)
         ordinal = r"|\d+\." if rules.language in ORDINALS else ""
         self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
         self.ends = compiled(r".*?[.!?…‽؟।۔]+[\p{Pe}\p{Pf}\p{Pi}\"'*_]*")

@@ -272,7 +272,7 @@ class Fit(Session, Standing):
         figures = dict(zip(FIGURES, values)) | bleu
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
-        if self.optimizer.epoch(self.losses):
+        if self.optimizer.epoch(self.losses) and self.epoch < self.epochs:
             log.info(f"epoch {self.epoch + 1:,} and later: the average of the parameters is scored and saved")
         if self.schedule.next(self.epoch, loss, improved):
             self.model.params.set(self.best)

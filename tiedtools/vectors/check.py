@@ -117,7 +117,7 @@ class Check(Rows):
         super().recognize(reader)
         if not self.requested and (kind := kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
-            self.checked = kind.read is not None and self.path != "-"
+            self.checked = kind.read is not None and os.path.isfile(self.path)
             if kind.read and self.checked:
                 self.rows = len(kind.read(self.path) or ())
             return False

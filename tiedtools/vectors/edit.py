@@ -23,7 +23,7 @@ def lower(vectors: Vectors, how: str) -> Vectors:
     how  "first": use the vector of the first spelling; "mean": average the vectors of all spellings
     """
     index = {}
-    rows = [index.setdefault(word.lower(), len(index)) for word in vectors.words]
+    rows = [index.setdefault(word.replace("İ", "i").lower(), len(index)) for word in vectors.words]
     if how == "first":
         matrix = vectors.matrix[np.unique(rows, return_index=True)[1]]
     else:
@@ -35,17 +35,24 @@ def lower(vectors: Vectors, how: str) -> Vectors:
     return merged
 
 
-def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int]:
-    """Remove spaces (ASCII whitespace) in words; return the vectors, and the number of words with spaces.
+def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int, int]:
+    """Remove spaces (ASCII whitespace) in words; return the vectors, and how many words were changed and dropped.
 
-    how  "skip": drop these words; "_", for example: replace each space with it
+    how  "skip": drop words with spaces; "_", for example: replace each space with it, and drop words that exist without
     """
     spaced = [re.search(SPACES, word) is not None for word in vectors.words]
-    if how == "skip":
-        return vectors.take(np.flatnonzero(~np.array(spaced, bool)).tolist()), sum(spaced)
-    replaced = Vectors([re.sub(SPACES, how, word) for word in vectors.words], vectors.matrix)
+    words, seen = [*vectors.words], {word for word, has in zip(vectors.words, spaced) if not has}
+    kept = []
+    for row, word in enumerate(words):
+        if spaced[row]:
+            words[row] = re.sub(SPACES, how, word)
+            if how == "skip" or words[row] in seen:
+                continue
+            seen.add(words[row])
+        kept.append(row)
+    replaced, dropped = Vectors(words, vectors.matrix), len(words) - len(kept)
     replaced.counts = vectors.counts
-    return replaced, sum(spaced)
+    return replaced.take(kept), sum(spaced) - dropped, dropped
 
 
 def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:

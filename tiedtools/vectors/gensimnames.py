@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tiedtools.base.aliases import Renaming
-from tiedtools.base.errors import Contradiction, TiedtoolsError, library
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, library
+from tiedtools.base.settings import Range, checked
+from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.norms import unit
 
 Path = str | os.PathLike[str]
@@ -61,7 +63,10 @@ class GensimNames(Renaming):
         keyed = getattr(source, "wv", source)
         if not hasattr(keyed, "index_to_key"):
             raise TiedtoolsError(f"expected gensim KeyedVectors, or a model with `wv`, found {type(source).__name__}")
-        return cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
+        vectors = cls(list(keyed.index_to_key), np.array(keyed.vectors, np.float32))
+        if "count" in getattr(keyed, "expandos", {}):
+            vectors.counts = np.array(keyed.expandos["count"], np.int64)
+        return vectors
 
     def get_vector(self: Any, key: str, norm: bool = False) -> np.ndarray:
         """Return the vector (E,) of a word; norm: at length 1."""
@@ -138,10 +143,20 @@ class GensimNames(Renaming):
         return words[int(np.argmax(self.distances(self.get_mean_vector(words, ignore_missing=False), words)))]
 
     def save_word2vec_format(self: Any, fname: Path, fvocab: None = None, binary: bool = False) -> None:
-        """Write word2vec's text or binary format, as `write` does."""
+        """Write word2vec's text or binary format, as `write` does. Raises TypeError for `fvocab`."""
+        if fvocab is not None:
+            raise Mistyped("`fvocab` is not written; omit it, and write `words` and `counts`")
         self.write(fname, "binary" if binary else "text")
 
     @classmethod
-    def load_word2vec_format(cls: Any, fname: Path, binary: bool = False, limit: int | None = None) -> Any:
-        """Read word2vec's text or binary format, and return at most the first `limit` vectors."""
-        return cls.read(fname, "binary" if binary else "text")[:limit]
+    def load_word2vec_format(
+        cls: Any, fname: Path, fvocab: Path | None = None, binary: bool = False, *, limit: int | None = None
+    ) -> Any:  # fmt: skip
+        """Read word2vec's text or binary format, and return at most the first `limit` vectors.
+
+        fvocab  file of the counts of the words, as word2vec writes it
+        """
+        vectors = cls.read(fname, "binary" if binary else "text")
+        if fvocab is not None:
+            vectors.counts = word_counts(os.fspath(fname), vectors.words, os.fspath(fvocab))
+        return vectors[: checked("limit", limit, int | None, Range(0))]

@@ -214,15 +214,12 @@ def terms(cosines: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
 def summands(question: Any, index: Mapping[Any, int]) -> list[tuple[Any, int]]:
     """Return the terms (word, sign) of a sum: the question itself if it is a word, otherwise its words between spaces.
 
-    A separate `-` before a word subtracts it; a separate `+`, or neither, adds it. `man-woman`, if it is no word but
-    its parts are, is `man - woman`. As in word2vec's `distance` and gensim's `most_similar`, the vectors of the sum
-    have unit length. Other questions than strings, such as the numbers of documents, are words.
+    A separate `-` before a word subtracts it; a separate `+`, or neither, adds it. As in word2vec's `distance` and
+    gensim's `most_similar`, the vectors of the sum have unit length. Other questions than strings, such as the numbers
+    of documents, are words.
     """
     if question in index or not isinstance(question, str):
         return [(question, 1)]
-    first, _, second = question.partition("-")
-    if first in index and second in index:
-        return [(first, 1), (second, -1)]
     if " " not in question:
         return [(question, 1)]
     terms, sign = [], 1

@@ -19,8 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
-from tiedtools.text.sources import open_source
+from tiedtools.text.sources import counted, open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
 from tiedtools.vectors.norms import blocks, finite_rows
 from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, not_finite
@@ -30,8 +31,9 @@ MAX_E = 1 << 20
 MAX_LINE = 64 * MAX_E
 MAX_WORD = 1 << 22
 LARGEST_HALF = 65520  # numbers from it on are rounded to infinity in float16
+ZERO_HALF = 2.0**-25  # numbers up to it are rounded to 0 in float16
 
-HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
+HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*\n?")
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -55,7 +57,10 @@ class VectorReader:
 
     def read(self, format: str | None) -> None:
         """Read the stream; report problems to the Rows, with the position of the line (text) or row (binary)."""
-        rows, line = self.rows, self.first_line(MAX_LINE)
+        rows = self.rows
+        if self.first_line(MAX_LINE).startswith(codecs.BOM_UTF8):
+            self.rest = self.rest.removeprefix(codecs.BOM_UTF8)
+        line = self.first_line(MAX_LINE)
         V, header = math.inf, format != "glove" and HEADER.fullmatch(line)
         if header:
             V, rows.E = int(header[1]), int(header[2])
@@ -296,18 +301,24 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
         if not np.isfinite(matrix[row]).all():
             problem = "; ".join(not_finite(words[row]))
         raise TiedtoolsError(f"word {row + 1}: {problem}")
+    if dtype == "float16":
+        largest = np.concatenate([np.abs(rows).max(1) for _, rows in blocks(matrix)])
+        if lost := np.flatnonzero((largest > 0) & (largest <= ZERO_HALF)).tolist():
+            what = f"{counted(len(lost), 'vector')} too small for float16 written as 0, the first that of"
+            log.warning(f"{what} {quoted(words[lost[0]])}; `normalize`, or write float32")
 
 
 def write_text(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write word2vec's text format to a binary file object."""
     file.write(b"%d %d\n" % matrix.shape)
-    write_glove(file, words, matrix)
+    file.writelines(text_blocks(words, matrix))
 
 
 def write_glove(file: BinaryIO, words: list[str], matrix: Matrix) -> None:
     """Write GloVe's text format to a binary file object."""
-    for lines in text_blocks(words, matrix):
-        file.write(lines)
+    if words[0].startswith("\ufeff"):  # a byte order mark at the start is removed when the file is read
+        file.write(codecs.BOM_UTF8)
+    file.writelines(text_blocks(words, matrix))
 
 
 def text_blocks(words: list[str], matrix: Matrix) -> Iterator[bytes]:

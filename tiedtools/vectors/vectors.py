@@ -45,6 +45,8 @@ class Vectors(GensimNames):
     path: str | None = field(default=None, init=False)  # of the file that was read
 
     def __post_init__(self) -> None:
+        if not hasattr(self.words, "rows"):  # of a fastText model
+            self.words = self.words if isinstance(self.words, list) else list(self.words)
         if not hasattr(self.matrix, "has_ngrams"):
             self.matrix = np.asarray(self.matrix)
             self.matrix = np.asarray(self.matrix, stored_type(self.matrix))
@@ -362,8 +364,13 @@ def trained_format(path: str | None, binary: bool = False, two_files: bool = Tru
 
     Raises Contradiction for the name of a model or of a folder, and of a format of two files unless `two_files`.
     """
-    extension = os.path.splitext(path or "")[1]
-    format = format_by_name(path or "") or ("binary" if binary else "text")
+    extension, stem = os.path.splitext(path or "")[1], split_compression(path or "")[0]
+    named = format_by_name(path or "")
+    if stem != path and (other := format_by_name(stem)) and FORMATS[other].two_files:
+        raise Contradiction(f"`output` {path}: format {other} is not compressed; name {stem}, or a text file")
+    if binary and named:
+        raise Contradiction(f"`output` {path}: is in the format {named}; omit `binary`, or choose another name")
+    format = named or ("binary" if binary else "text")
     if extension == ".npz" or format == FOLDER or FORMATS[format].two_files and not two_files:
         if extension == ".npz":
             other = "choose another name, .npz is for models"

@@ -115,7 +115,4 @@ def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> l
     sentences = document if sentences is None else sentences
     implied = dict(hidden=100 if document else 30, learn_start=sentences, shuffle=sentences)
     settings = {**DEFAULTS, **implied, **options, "sentences": sentences, "direct": round(direct * 10**6)}
-    config, training, reading = with_reading(settings, RnnlmConfig, Training, LmReading)
-    if training.clip:
-        raise Contradiction("`clip` has no effect on rnnlm, whose errors are clipped by `cutoff`; omit it")
-    return [config, training, reading]
+    return with_reading(settings, RnnlmConfig, Training, LmReading)

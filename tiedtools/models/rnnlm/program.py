@@ -145,9 +145,9 @@ class ModelFile(Hooks):
             log.warning(f"{self.log}: cannot be written: {error.strerror}")
 
 
-def load_rnnlm(path: str) -> Rnnlm:
-    """Read the Rnnlm in a model file. Raises TiedtoolsError if the file is not an Rnnlm."""
-    model = load_language_model(path)
+def load_rnnlm(path: str, threads: int | None = None) -> Rnnlm:
+    """Read the Rnnlm in a model file; threads: None: all cores. Raises TiedtoolsError if the file is not an Rnnlm."""
+    model = load_language_model(path, threads)
     if model.kind != Rnnlm.kind:
         raise TiedtoolsError(
             f"{path}: is a model of kind {model.kind}, not {Rnnlm.kind}; give one of `tiedtools rnnlm`"

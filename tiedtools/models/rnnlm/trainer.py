@@ -1,5 +1,6 @@
 """Training of RNN language models from text files, optionally with a model file as in the program rnnlm."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,8 +44,9 @@ class RnnlmTrainer(LmTrainer):
         super().__init__(config, schedule, *texts_and_files, **options)
         self.one_iter, self.lr, self.reads = one_iter, lr, list(reads)
         self.reading |= {"keep_oovs": True}
-        if one_iter:
+        if one_iter:  # rnnlm ends before it would change the rate
             self.reading |= {"valid": None, "valid_share": 0}
+            self.schedule = dataclasses.replace(schedule, schedule="constant")
         elif schedule.epochs == ENDLESS:
             validated = self.reading.get("valid") is not None or self.reading.get("valid_share") != 0
             if not validated or schedule.schedule != "halving":

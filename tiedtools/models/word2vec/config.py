@@ -123,11 +123,11 @@ class Config(Checked):
     dtype = "float32"  # of all parameters
 
     def __post_init__(self) -> None:
-        pmi = self.tying == "signs" if self.fit_pmi is None else self.fit_pmi
+        pmi = self.negative > 0 and (self.tying == "signs" if self.fit_pmi is None else self.fit_pmi)
         defaults = dict(
             fit_pmi=pmi,
             lr=LR[self.architecture][pmi and not (self.cbow and self.cbow_sum)] if self.architecture in LR else None,
-            shift=-math.log(self.negative) if pmi and self.negative > 0 else 0.0,
+            shift=-math.log(self.negative) if pmi else 0.0,
             cbow_grad="exact" if pmi else "ctool",
             lr_linear=0.005 if self.cbow else 0.001,
             skip_input=self.tying != "untied",

@@ -23,6 +23,8 @@ NEGATIVE_SAMPLING = 2  # fastText's number
 BLOCK = 4096  # rows copied at a time
 # Settings of a model that continued training keeps.
 KEPT = "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad".split()
+SHAPE = "size", "subwords", "min_n", "max_n", "buckets"
+IMPLIED = "shift", "cbow_grad", "skip_input"
 KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buckets"]
 
 
@@ -84,17 +86,20 @@ def settings_of_source(path: str) -> dict[str, Any]:
         config = modelfile.read(path, {"header"})[0]["config"]
         if config.get("hs"):
             raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
-        return {name: config[name] for name in KEPT if config.get(name) is not None} | split
+        kept = {name: config[name] for name in KEPT if config.get(name) is not None}
+        # Values that follow from others are not kept, since the others may change.
+        implied = Config(**{name: value for name, value in kept.items() if name not in IMPLIED})
+        return {name: x for name, x in kept.items() if name not in IMPLIED or x != getattr(implied, name)} | split
     return read_source(path, tell=False).settings | split
 
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:
     """Raise Contradiction if a training with this configuration cannot continue from the source."""
-    require_same(source, config, ["size", "subwords", "min_n", "max_n", "buckets"])
+    require_same(source, config, SHAPE)
     if config.subwords and not source.rows:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
-    require_same(source, config, ["tying"], f", or continue from its input vectors, {source.path}:in")
+    require_same(source, config, ("tying",), f", or continue from its input vectors, {source.path}:in")
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
     if (freeze := continuation.freeze) in ("in", "out") and config.tying != "untied":

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -48,8 +49,7 @@ class TrainedRuns(Runs):
         vocab = text.vocab
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
         W = self.W = min(WHOLE, R) if resampling.resample == "documents" and R > 1 else 0
-        temporary = tempfile.TemporaryFile(prefix="tiedtools-")
-        every = self.every = np.memmap(temporary, np.float16, "w+", shape=(W + R, V, E))
+        every = self.every = np.memmap(reserved(2 * (W + R) * V * E), np.float16, "r+", shape=(W + R, V, E))
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
         training |= dict(seeds=seeds, write=which)
@@ -96,6 +96,20 @@ class TrainedRuns(Runs):
 
     def save(self, file: BinaryIO) -> None:
         self.complete().save(file)
+
+
+def reserved(size: int) -> BinaryIO:
+    """Return a temporary file of `size` bytes that are allocated: a write to a mapped file has no other way to fail.
+
+    Raises TiedtoolsError if there is not enough space.
+    """
+    file: Any = tempfile.TemporaryFile(prefix="tiedtools-")
+    try:
+        os.posix_fallocate(file.fileno(), 0, size) if hasattr(os, "posix_fallocate") else file.truncate(size)
+    except OSError as error:
+        problem = f"{tempfile.gettempdir()}: {error.strerror}; the vectors of all runs need {size / 1e6:,.0f} MB there"
+        raise TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space") from None
+    return file
 
 
 class OneOfMany(Progress):
@@ -180,7 +194,7 @@ class ManyRuns(Session):
         session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
         try:
             session.go(self.runs[k])
-        except Diverged as error:
+        except TiedtoolsError as error:  # keeps the runs that are finished
             raise Diverged(f"run {k + 1}: {error}") from None
         if not self.stopping:
             model.record(k, session.model, text)

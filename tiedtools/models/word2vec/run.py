@@ -68,6 +68,7 @@ class Run(Session):
         self.stop = np.zeros(1, np.uint8)
         # Nats, predictions, and tokens of each thread and epoch, a cache line apart to avoid false sharing.
         self.totals = lines((config.threads, config.epochs, 8), np.float64)
+        self.valid_text = valid
         self.next, self.pausing = 0, False  # the next job; whether no new job may begin
         if checkpoint is not None:
             self.checkpoint = checkpoints.Checkpoint(checkpoint, self.identity(), model.vocab, minutes, [model.config])
@@ -91,7 +92,8 @@ class Run(Session):
 
     def identity(self) -> dict[str, Any]:
         """Return the values that must match for a checkpoint to be resumed."""
-        return checkpoints.identity(self.options(), text=self.text.parts())
+        valid = {"validation_text": self.valid_text.parts()} if self.valid_text else {}
+        return checkpoints.identity(self.options(), text=self.text.parts(), **valid)
 
     def go(self, progress: Listener | None = None) -> None:
         """Train, reporting to a Progress.
@@ -142,14 +144,14 @@ class Run(Session):
                 self.checkpoint.attempt(*self.contents())
 
     def pieces(self) -> Iterator[int]:
-        """Yield jobs in order, to the end of an epoch if there is a validation text, or until `pausing` is set.
+        """Yield jobs in order until `pausing` is set, or to the end of an epoch after which something else is called.
 
         A pause takes effect only between rounds of threads in lockstep, so none runs alone.
         """
         pieces = len(self.cuts) - 1
-        epoch = self.next // pieces
+        epoch, each = self.next // pieces, self.valid or getattr(self.progress, "on_epoch", None)
         while self.next < self.jobs:
-            pausing = self.pausing or self.valid and self.next // pieces > epoch
+            pausing = self.pausing or each and self.next // pieces > epoch
             if pausing and self.next % self.team == 0:
                 return
             self.next += 1

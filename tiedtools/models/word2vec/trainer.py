@@ -194,7 +194,7 @@ class Word2VecTrainer(Trainer):
 
     def sizes(self, model: Any) -> dict[Any, int]:
         if self.resampling.runs:
-            return {self.files.output: model.matrix.nbytes}
+            return {self.files.output: model.every.nbytes}
         buckets = 4 * (2 * len(model.vocab) + self.config.buckets) * self.config.size
         sizes = super().sizes(model)
         return {path: buckets if self.is_fasttext(path) else size for path, size in sizes.items()}
