@@ -193,7 +193,7 @@ def test_nbest(run, lm, tmp_path):
     assert result.stdout == "".join(f"{p:.6f}\n" for p in expected)
     assert "read as `<unk>`" in result.stderr
     assert run("nbest", lm, "--batch", 1, input=hypotheses.encode()).stdout == result.stdout
-    (path := tmp_path / "lists.gz").write_bytes(gzip.compress(b"u1 the cat\nu1 mat\nu2 on\nu3 on\n"))
+    (path := tmp_path / "lists.gz").write_bytes(gzip.compress("u\xa01 the cat\nu\xa01 mat\nu2 on\nu3 on\n".encode()))
     model = FakeLM()
     first = {words: logprobs(model, f"{words} </s>").sum() for words in ("the cat", "mat")}
     best = max(first, key=first.get)

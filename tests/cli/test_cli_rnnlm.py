@@ -155,6 +155,10 @@ def test_one_iteration_without_validation(rnnlm, folder, original):
     assert load_rnnlm("m").progress["llogp"] == -1e8  # unknown
     (folder / "m").write_text("")
     assert "Restoring" not in original("-max-iter", 1).stdout and load_rnnlm("m").progress["iter"] == 1
+    original()
+    finished = load_rnnlm("m").progress["alpha"]
+    rnnlm("-train", "train", "-rnnlm", "m", "-one-iter")
+    assert load_rnnlm("m").progress["alpha"] == finished < 0.1
 
 
 @pytest.mark.parametrize("args", [[], ["--doc-dim", 3]], ids=str)

@@ -52,7 +52,7 @@ def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int, int]:
         kept.append(row)
     replaced, dropped = Vectors(words, vectors.matrix), len(words) - len(kept)
     replaced.counts = vectors.counts
-    return replaced.take(kept), sum(spaced) - dropped, dropped
+    return replaced.take(kept) if dropped else replaced, sum(spaced) - dropped, dropped
 
 
 def spherical_kmeans(matrix: np.ndarray, classes: int, iterations: int = 10) -> np.ndarray:

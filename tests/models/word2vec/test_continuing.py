@@ -130,6 +130,9 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     config = tt.Word2Vec(min_count=1).fit(SECOND, init_from=tmp_path / "first.npz").model.config
     assert (config.size, config.architecture, config.tying, config.window, config.lr) == settings
     run.fails(2, "--freeze out", *args, "--freeze", "out", "-output", tmp_path / "v")
+    saved(fit_pmi=True)
+    config = tt.Word2Vec(min_count=1, negative=9).fit(SECOND, init_from=tmp_path / "first.npz").model.config
+    assert config.fit_pmi and config.shift == pytest.approx(-np.log(9))  # it follows from the new number
 
 
 def test_a_continued_run_resumes_and_runs_start_alike(saved, tmp_path):
