@@ -98,7 +98,8 @@ def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) 
             raise TiedtoolsError(f"{compass}: was trained with `{name}={trained.get(name)}`; choose another folder")
     with open(compass + manifest.SUFFIX, "rb") as file:
         inputs = manifest.loads(file.read(), file.name)["inputs"]
-    files = [str(file) for file in (settings.get("phrases"), *texts) if is_path(file) and file != NONE]
+    phrases = settings.get("phrases")
+    files = [str(file) for file in (None if phrases == NONE else phrases, *texts) if is_path(file)]
     with digests.Recorder() as recorder:
         for text in files:
             with open_source(text) as source:

@@ -104,6 +104,8 @@ class Word2Vec(Estimator):
         Raises TiedtoolsError for texts that cannot be read, Diverged if training diverges.
         """
         trainer = self.trainer(source, valid, read_vocab, no_memory_check, classes, **others)
+        if not others.get("runs"):
+            refuse_idle(others, write="output")
         refuse_idle({**others, "classes": classes}, classes="output", **OF_FILES, resample="runs", document="runs")
         return self.run(trainer, progress, on_epoch, on_timer, timer_seconds)
 

@@ -205,7 +205,7 @@ class Reading(Checked):
 
     min_count: int = setting(5, Range(0))("Discard words that occur less often than this.")
     max_vocab: int | None = setting(None, Range(2), metavar="N")(
-        "Keep only the most frequent words: N at most, including `</s>`; with `grow`, of TEXT.  [default: no limit]"
+        "Keep only the most frequent words: N at most, including `</s>`.  [default: no limit]"
     )
     errors: str = setting("strict", choices=ERRORS)("Invalid UTF-8: reject the file, replace with U+FFFD, or skip.")
     tokenize: str | None = setting(None, metavar="OPTIONS")(
@@ -248,7 +248,9 @@ class Continuation(Checked):
         " those of TEXT. Counts are added up. A model's architecture, window, sampling, tying, and subwords are"
         " the defaults."
     )
-    grow: bool = setting(False)("With `init_from`, new words of TEXT join the vocabulary; `min_count` counts in TEXT.")
+    grow: bool = setting(False)(
+        "With `init_from`, new words of TEXT join the vocabulary; `min_count` and `max_vocab` are of TEXT."
+    )
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(
         "With `init_from`, parameters that are not changed: input vectors, output vectors, or all vectors of the words"
         " in FILE."

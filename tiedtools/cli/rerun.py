@@ -101,7 +101,8 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     if identical or recorded.get("stopped"):
         return
     options = recorded["options"]
-    exact = COMMANDS[name].exact or options.get("deterministic") or (options.get("runs") or 0) >= recorded["threads"]
+    alone = not slices and (options.get("runs") or 0) >= recorded["threads"]  # the compass of slices is one model
+    exact = COMMANDS[name].exact or options.get("deterministic") or alone
     if recorded["threads"] > 1 and not exact:
         log.warning(f"runs with {recorded['threads']} threads are not reproducible; use --threads 1")
         return

@@ -116,8 +116,9 @@ def neighbors(
         for k, terms in enumerate(part):
             block, center = np.array([b[k] for b in resampled]), np.array([b[k] for b in whole or resampled])
             own = [row for row, _ in terms if row < limit]
-            out = own if counts is None else np.union1d(own, np.flatnonzero(counts[:limit] < least)).astype(int)
-            block[:, out] = center[:, out] = np.nan
+            block[:, own] = center[:, own] = np.nan
+            if counts is not None:
+                block[:, counts[:limit] < least] = center[:, counts[:limit] < least] = np.nan
             n, seen = (~np.isnan(block)).sum(0), ~np.isnan(center)
             means = np.where(seen, center, 0).sum(0, dtype=np.float64) / np.maximum(seen.sum(0), 1)
             means[(n < min(2, len(runs))) | (2 * n < len(runs)) | ~seen.any(0)] = np.nan

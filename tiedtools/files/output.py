@@ -5,6 +5,7 @@ import errno
 import fcntl
 import glob
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwri
 
 STDOUT = ("-", "/dev/stdout")
 FULL = errno.ENOSPC, errno.EDQUOT  # errors that may not occur in another folder
-OPENED = re.compile(r"/dev/(stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # opened by the shell; not renamable
+OPENED = re.compile(r"/dev/(stderr|fd/\d{1,9})|/proc/(self|\d+)/fd/\d{1,9}")  # opened by the shell; not renamable
 
 
 def is_file(path: str | None) -> bool:
@@ -71,6 +72,11 @@ def already_open(path: str) -> Any:
     if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
         raise OSError(errno.EBADF, "it is open for reading only")
     return os.fdopen(os.dup(number), "wb")
+
+
+def open_log(path: str) -> Any:
+    """Return a text file that writes to the end of a file. Raises OSError."""
+    return io.TextIOWrapper(already_open(path)) if OPENED.fullmatch(path) else open(path, "a")
 
 
 def refuse_directory(path: str) -> None:

@@ -79,7 +79,7 @@ class Checkpoint:
                     problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                     raise self.other(problem, "the options of the checkpoint")
             same_words = words == self.vocab.words and np.array_equal(arrays.pop("counts"), self.vocab.counts)
-            changed = [name for name, now in self.identity["texts"].items() if saved["texts"][name] != now]
+            changed = [name for name, now in self.identity["texts"].items() if saved["texts"].get(name, "") != now]
             for name in [*["vocabulary"] * (not same_words), *changed]:
                 raise self.other(f"was created with a different {name}", "the same texts and options")
             check(progress, arrays)

@@ -23,7 +23,7 @@ from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError, Unwri
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
 from tiedtools.files.manifest import Record
-from tiedtools.files.output import FULL, STDOUT, is_file, open_output, open_packed, write_elsewhere
+from tiedtools.files.output import FULL, STDOUT, is_file, open_log, open_output, open_packed, write_elsewhere
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
@@ -106,7 +106,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                 if not os.path.exists(self.log_path):
                     stack.callback(remove_empty, self.log_path)
                 try:
-                    self.log = stack.enter_context(open(self.log_path, "a"))
+                    self.log = stack.enter_context(open_log(self.log_path))
                 except OSError as error:
                     raise Unwritable(f"{self.log_path}: cannot be written: {reason(error)}") from None
             self.outputs = {name: opened(path) for name, path in self.targets.items()}
@@ -162,14 +162,13 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
 
     def begin_log(self) -> None:
         """Empty the log; keep a copy of the log of a finished run, whose last line has "params"."""
-        if self.log is None:
+        if self.log is None or not is_file(self.log_path):
             return
         path = os.path.realpath(self.log_path)
         with contextlib.suppress(OSError):
             if os.path.isfile(path) and b'"params"' in Path(path).read_bytes().rpartition(b"\n{")[2]:
                 self.backups[path] = shutil.copyfile(path, os.path.relpath(suffixed(path, "finished")))
-        with contextlib.suppress(OSError):  # devices and pipes
-            self.log.truncate(0)
+        self.log.truncate(0)
 
     def finish(self, stopped: KeyboardInterrupt | Diverged | None, writers: dict[str, Writer]) -> None:
         """Write the outputs after training, and restore or remove backups.

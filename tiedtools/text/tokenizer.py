@@ -24,11 +24,13 @@ CONTRACTIONS = {
 }
 ELISIONS = "ca", "fr", "it"
 NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # scripts without spaces between words
-# URLs and e-mail addresses, which may directly follow a word in these scripts
+# URLs and e-mail addresses. Directly after a word in these scripts, or in katakana, a URL is ASCII.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Block=Katakana}]"
 ADDRESS = (
-    r"((?<!{w})(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{{L}}\p{{N}}/_~=&%+#-]"
-    r"|(?<!{w}){w}[{w}.+-]*+@[{w}-]+(?:\.[{w}-]+)+)"
-).format(w=rf"[\w--{NO_SPACES}]")
+    r"((?<={u})(?:(?i:https?|ftp)://|(?i:www)\.)[!-~--[\"<>]]*[a-zA-Z0-9/_~=&%+#-]"
+    r"|(?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{{L}}\p{{N}}/_~=&%+#-]"
+    r"|(?<!{w}){w}[{w}.+-]{{0,63}}+@[{w}-]+(?:\.[{w}-]+)+)"
+).format(w=rf"[\w--{UNSPACED}]", u=UNSPACED)
 # #tags, @names, placeholders, and words by UAX #29, in which (?w) makes \b the default word boundary
 WORDS = r"(?<!\w)[@#]{word}|<(?:unk|num|url)>|{word}{more}|{other}"
 UNICODE = dict(word=r"\w.*?\b", other=r"\S.*?\b")

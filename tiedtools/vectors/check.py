@@ -14,6 +14,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.files import manifest, modelfile
 from tiedtools.text import morphs
+from tiedtools.text.sentences import is_url
 from tiedtools.text.sources import json_lines, open_source, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors import formats, matrixfiles
@@ -117,7 +118,7 @@ class Check(Rows):
         super().recognize(reader)
         if not self.requested and (kind := kind_of(reader.first_lines())):
             self.format, self.use = kind.name, kind.use
-            self.checked = kind.read is not None and os.path.isfile(self.path)
+            self.checked = kind.read is not None and (os.path.isfile(self.path) or is_url(self.path))
             if kind.read and self.checked:
                 self.rows = len(kind.read(self.path) or ())
             return False

@@ -43,12 +43,12 @@ def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int, int]:
     spaced = [re.search(SPACES, word) is not None for word in vectors.words]
     words, seen = [*vectors.words], {word for word, has in zip(vectors.words, spaced) if not has}
     kept = []
-    for row, word in enumerate(words):
-        if spaced[row]:
-            words[row] = re.sub(SPACES, how, word)
-            if how == "skip" or words[row] in seen:
-                continue
-            seen.add(words[row])
+    for row, (word, has) in enumerate(zip(vectors.words, spaced)):
+        if has and (how == "skip" or (new := re.sub(SPACES, how, word)) in seen):
+            continue
+        if has:
+            words[row] = new
+            seen.add(new)
         kept.append(row)
     replaced, dropped = Vectors(words, vectors.matrix), len(words) - len(kept)
     replaced.counts = vectors.counts

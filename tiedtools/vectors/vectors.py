@@ -45,8 +45,8 @@ class Vectors(GensimNames):
     path: str | None = field(default=None, init=False)  # of the file that was read
 
     def __post_init__(self) -> None:
-        if not hasattr(self.words, "rows"):  # of a fastText model
-            self.words = self.words if isinstance(self.words, list) else list(self.words)
+        if not (isinstance(self.words, list) or hasattr(self.matrix, "has_ngrams")):
+            self.words = list(self.words)
         if not hasattr(self.matrix, "has_ngrams"):
             self.matrix = np.asarray(self.matrix)
             self.matrix = np.asarray(self.matrix, stored_type(self.matrix))

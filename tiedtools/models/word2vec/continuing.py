@@ -21,11 +21,11 @@ from tiedtools.vectors.vectors import Vectors, files_read
 
 NEGATIVE_SAMPLING = 2  # fastText's number
 BLOCK = 4096  # rows copied at a time
-# Settings of a model that continued training keeps.
-KEPT = "size architecture tying window negative sample ns_exponent fixed_window fit_pmi shift cbow_grad".split()
+# Settings of a model that continued training keeps: its shape, those that follow from others, and others.
 SHAPE = "size", "subwords", "min_n", "max_n", "buckets"
 IMPLIED = "shift", "cbow_grad", "skip_input"
-KEPT += ["cbow_sum", "negated", "skip_input", "subwords", "min_n", "max_n", "buckets"]
+KEPT = *SHAPE, *IMPLIED, *"architecture tying window negative sample ns_exponent fixed_window fit_pmi".split()
+KEPT += "cbow_sum", "negated"
 
 
 def read_source(path: str, tell: bool = True) -> Source:

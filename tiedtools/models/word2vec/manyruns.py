@@ -188,11 +188,11 @@ class ManyRuns(Session):
         """Train run k, counted from 0."""
         self.sessions.pop(thread, None)  # frees its memory
         model, text = self.model, self.text
-        if (order := self.order(k)) is not None:
-            text = rearranged(model.words, self.ids, self.bounds, order)
-        self.runs[k].scale = self.text.size / text.size
-        session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
         try:
+            if (order := self.order(k)) is not None:
+                text = rearranged(model.words, self.ids, self.bounds, order)
+            self.runs[k].scale = self.text.size / text.size
+            session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
             session.go(self.runs[k])
         except TiedtoolsError as error:  # keeps the runs that are finished
             raise Diverged(f"run {k + 1}: {error}") from None

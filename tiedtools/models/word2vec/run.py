@@ -92,8 +92,8 @@ class Run(Session):
 
     def identity(self) -> dict[str, Any]:
         """Return the values that must match for a checkpoint to be resumed."""
-        valid = {"validation_text": self.valid_text.parts()} if self.valid_text else {}
-        return checkpoints.identity(self.options(), text=self.text.parts(), **valid)
+        valid = self.valid_text and self.valid_text.parts()
+        return checkpoints.identity(self.options(), text=self.text.parts(), validation_text=valid)
 
     def go(self, progress: Listener | None = None) -> None:
         """Train, reporting to a Progress.
