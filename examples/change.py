@@ -120,6 +120,8 @@ if __name__ == "__main__":
     parser.add_argument("--half", choices=["even", "odd", "all"], default="all", help="pairs to evaluate")
     parser.add_argument("--only", default="", help="only methods whose names begin like this")
     args, options = parser.parse_known_args()
+    if args.gensim and options:
+        parser.error("--gensim has settings of its own; omit it, or the options of w2v")
     SETTINGS += options
     rng = np.random.default_rng(1)
     lines = Path(args.text).read_text().splitlines()

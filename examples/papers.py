@@ -190,6 +190,8 @@ def main(table, row, epochs, seeds, folder, written, text, options):
         raise click.UsageError(f"{table}: not among {names}")
     data = results.load(table, source)
     rows = {each["row"]: each for each in data.get("rows", [])}
+    if not rows:
+        raise click.UsageError(f"{table} has no rows to run; docs/results/{table}.json has its command")
     if not row:
         for name, each in rows.items():
             runs = ", ".join(f"seed {run['seed']}: {run.get('epochs') or 'run'}" for run in each["runs"]) or "not run"
@@ -204,7 +206,7 @@ def main(table, row, epochs, seeds, folder, written, text, options):
     signal.signal(signal.SIGINT, lambda *_: None)  # the training stops, and its epochs are recorded
     for name, seed in itertools.product(todo, seeds):
         have = [run.get("epochs") for run in rows[name]["runs"] if run["seed"] == seed]
-        if row == ("all",) and have and have[0] == results.whole(rows[name]):
+        if row == ("all",) and have and results.whole(rows[name]) in (None, have[0]):
             continue
         status, run = measure(data, rows[name], seed, context)
         if run:

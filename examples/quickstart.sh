@@ -8,6 +8,7 @@ set -eu
 [ $# -ge 3 ] || { echo "usage: sh $0 TEXT FOLDER WORD..." >&2; exit 2; }
 text=$1 folder=$2
 shift 2
+mkdir -p "$folder"
 pairs=$(dirname -- "$0")/technical-pairs.txt
 
 # Print each command before it runs.

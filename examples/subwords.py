@@ -6,7 +6,8 @@
 
 TEXT has one sentence per line. FOLDER gets a small file per run, which is not repeated. SETS is a folder with the files
 of `SETS` below and questions-words.txt. `trials` trains for one epoch and prints scores on development sets only:
-MODELS has the same number of options for each model, the best of which go into CHOSEN. `table` prints means over seeds
+MODELS has the same number of options for each model, the best of which go into CHOSEN,
+by hand; those of docs/results.md are in its files. `table` prints means over seeds
 and, for the mean of SimLex, MEN, and RW, the difference to fastText with its 95% t-interval over seeds.
 fastText trains with 12 threads, because it leaves rows at zero with fewer than ten.
 """

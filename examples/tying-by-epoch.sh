@@ -26,8 +26,9 @@ for seed in ${SEEDS:-1 2 3}; do
             # $tying is one option or none.
             tiedtools w2v $tying -cbow 0 -size 300 -sample 1e-4 --epochs "$epochs" --seed "$seed" "$@" \
                 -output "$folder/vectors.$seed" --no-manifest "$text"
-            rho=$(tiedtools eval-sim "$folder/vectors.$seed" --set simlex --set men --set rw --bootstrap 0 --json |
-                sed -n 's/.*"mean_rho": \([0-9.]*\).*/\1/p')
+            found=$(tiedtools eval-sim "$folder/vectors.$seed" --set simlex --set men --set rw --bootstrap 0 --json)
+            rho=$(printf '%s\n' "$found" | sed -n 's/.*"mean_rho": \([-0-9.e+]*\).*/\1/p')
+            [ -n "$rho" ] || { echo "$0: no rho of $model, $epochs epochs, seed $seed" >&2; exit 1; }
             printf '%s%s\n' "$row" "$rho" >>"$table"
         done
     done
