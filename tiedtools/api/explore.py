@@ -9,7 +9,7 @@ import base64
 import html
 import json
 import os
-import pathlib
+import pkgutil
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -65,7 +65,7 @@ def explore(
             plotly=plotly.get_plotlyjs(),
             data=json.dumps(data).replace("<", "\\u003c"),
         )
-        template = pathlib.Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+        template = (pkgutil.get_data(__name__, "explore.html") or b"").decode()
         file.write(re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template).encode())
 
 

@@ -133,6 +133,7 @@ class Record:
 
     def __post_init__(self) -> None:
         self.began, self.started = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
+        self.directory = os.getcwd()  # which may be removed during the run
 
     def complete(self, stopped: BaseException | None, outputs: dict[str, str]) -> dict[str, Any]:
         """Return the manifest.
@@ -146,7 +147,7 @@ class Record:
             tiedtools=machine.pop("tiedtools"),
             command=(f"TIEDTOOLS_CPU={cpu} " if cpu else "") + shlex.join(["tiedtools", *self.argv]),
             argv=self.argv,
-            directory=os.getcwd(),
+            directory=self.directory,
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self.began, 3),
             stopped=stopped and (str(stopped) if isinstance(stopped, Exception) else "interrupted"),

@@ -93,6 +93,8 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
     """
     umask = os.umask(0)
     os.umask(umask)
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(target)  # fails now, not at the end, if the name is too long
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "Permission denied")

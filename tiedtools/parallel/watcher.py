@@ -12,6 +12,7 @@ import contextlib
 import os
 import selectors
 import socket
+import stat
 import sys
 import time
 from typing import Any
@@ -42,6 +43,10 @@ def launcher_stderr() -> int:
             elif launcher:
                 break
             pid = int(fields.split()[1])
+        with open(f"/proc/{launcher}/fdinfo/2") as file:
+            appends = int(file.read().partition("flags:")[2].split()[0], 8) & os.O_APPEND
+        if not appends and stat.S_ISREG(os.stat(f"/proc/{launcher}/fd/2").st_mode):
+            return 2  # the launcher would overwrite what is appended to its file
         return os.open(f"/proc/{launcher}/fd/2", os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
     except OSError:  # not Linux, no launcher, or its stderr is a socket
         return 2

@@ -29,6 +29,13 @@ Writer = Callable[[Any], Any]  # a function that writes to a binary file
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
 
 
+def relative(path: str) -> str:
+    """Return a path relative to the current folder, or as it is if that folder was removed."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.relpath(path)
+    return path
+
+
 class Target:
     """A file that is open from before training until it is written.
 
@@ -167,7 +174,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         path = os.path.realpath(self.log_path)
         with contextlib.suppress(OSError):
             if os.path.isfile(path) and b'"params"' in Path(path).read_bytes().rpartition(b"\n{")[2]:
-                self.backups[path] = shutil.copyfile(path, os.path.relpath(suffixed(path, "finished")))
+                self.backups[path] = shutil.copyfile(path, relative(suffixed(path, "finished")))
         self.log.truncate(0)
 
     def finish(self, stopped: KeyboardInterrupt | Diverged | None, writers: dict[str, Writer]) -> None:
@@ -199,7 +206,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
     def put(self, partial: str, target: str) -> str:
         """Rename a complete file according to how the run ended, and return its final name."""
         if self.diverged:
-            target = os.path.relpath(suffixed(target, "diverged"))
+            target = relative(suffixed(target, "diverged"))
         elif self.stopped:
             self.back_up(target)
         os.replace(partial, target)
@@ -214,7 +221,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
     def back_up(self, target: str) -> None:
         """Rename the output of an earlier finished run, if there is one."""
         if target not in self.existed and is_finished(target, self.manifest_paths.values()):
-            self.backups[target] = os.path.relpath(suffixed(target, "finished"))
+            self.backups[target] = relative(suffixed(target, "finished"))
             move(target, self.backups[target])
 
     def explain(self, stop: BaseException, reached: str, again: str = "") -> KeyboardInterrupt | Diverged:

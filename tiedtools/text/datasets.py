@@ -5,6 +5,7 @@ import dataclasses
 import difflib
 import hashlib
 import os
+import pkgutil
 import shutil
 import sys
 import zipfile
@@ -59,11 +60,11 @@ BATS = {f"{c}{k}": f"{c}{k:02} {name}" for c, names in RELATIONS.items() for k, 
 def read_table() -> dict[str, Dataset]:
     """Read datasets.tsv, the table of data sets: a dict of name -> Dataset."""
     table = {}
-    with open(Path(__file__).with_suffix(".tsv"), encoding="utf-8") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            name, size, member = row.pop("name"), row.pop("size"), row.pop("member")
-            sections = BATS if "{}" in row["url"] else None
-            table[name] = Dataset(**row, size=int(size) if size else None, member=member or None, sections=sections)
+    lines = (pkgutil.get_data(__name__, "datasets.tsv") or b"").decode().splitlines()  # also from a zip file
+    for row in csv.DictReader(lines, delimiter="\t"):
+        name, size, member = row.pop("name"), row.pop("size"), row.pop("member")
+        sections = BATS if "{}" in row["url"] else None
+        table[name] = Dataset(**row, size=int(size) if size else None, member=member or None, sections=sections)
     return table
 
 

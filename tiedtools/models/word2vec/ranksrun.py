@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tiedtools.base import interrupts
-from tiedtools.base.errors import Diverged
+from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.files.modelfile import Arrays
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
@@ -110,7 +110,10 @@ class RanksRun(Run):
         self.interval = Interval(ranks.size, self.words * config.epochs, stable, words)
         self.piece = 1 / min(ranks.exchange(len(self.cuts) - 1))
         self.exchanged = min(self.positions)  # fraction of the epoch up to the last exchange
-        delay = float(os.environ.get(DELAY, 0))
+        try:
+            delay = float(os.environ.get(DELAY, 0))
+        except ValueError:
+            raise TiedtoolsError(f"{DELAY}={os.environ[DELAY]}: not a number of seconds; correct or unset it") from None
         half = precision == "bfloat16"
         self.exchange = Exchange(model, self.thresholds, ranks, self.factor, half, delay, self.trained)
         self.failed: str | None = None
@@ -119,7 +122,8 @@ class RanksRun(Run):
 
     def identity(self) -> dict[str, Any]:
         """Return the values that must match to resume a checkpoint; no rank has the whole text, only its length."""
-        return checkpoints.identity({**self.options(), "mpi": True, "words": self.words_of_all})
+        valid = self.valid_text and self.valid_text.parts()
+        return checkpoints.identity({**self.options(), "mpi": True, "words": self.words_of_all}, validation_text=valid)
 
     def seed(self, job: int) -> np.uint64:
         return super().seed(job * self.ranks.size + self.ranks.rank)
