@@ -21,7 +21,7 @@ from gensim.models.phrases import Phrases
 from gensim.models.word2vec import LineSentence
 
 text, output, scoring, threshold = sys.argv[1:]
-phrases = Phrases(LineSentence(text, max_sentence_length=10**9), threshold=float(threshold), scoring=scoring)
+phrases = Phrases(LineSentence(text, max_sentence_length=10**9), threshold=float(threshold), scoring=scoring).freeze()
 with open(text, encoding="utf-8") as lines, open(output, "w", encoding="utf-8") as file:
     file.writelines(" ".join(phrases[line.split()]) + "\\n" for line in lines)
 """

@@ -41,6 +41,20 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture
+def corpus(request, tmp_path):
+    """Path of a file with the LINES of the test's module."""
+    (path := tmp_path / "corpus.txt").write_text(request.module.LINES)
+    return path
+
+
+@pytest.fixture
+def text(request, tmp_path):
+    """Path, a str, of a file with the TEXT of the test's module."""
+    (path := tmp_path / "text").write_bytes(request.module.TEXT.encode())
+    return str(path)
+
+
+@pytest.fixture
 def run():
     """Run a `tiedtools` command line in this process: `run("w2v", "-size", 10, input=b"...")`.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tiedtools.base.errors import TiedtoolsError as TiedtoolsError
     from tiedtools.evaluation.documents import SentenceVectors as SentenceVectors
     from tiedtools.text.phrases import Phrases as Phrases
+    from tiedtools.vectors.vectors import Vectors as KeyedVectors  # noqa: F401
     from tiedtools.vectors.vectors import Vectors as Vectors
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
@@ -45,11 +46,13 @@ PUBLIC = {
 __all__ = ["__version__", *PUBLIC]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
-    name = {"KeyedVectors": "Vectors"}.get(name, name)  # gensim's name
-    if name not in PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)
+if not TYPE_CHECKING:  # a type checker would take any name
+
+    def __getattr__(name: str) -> Any:
+        name = {"KeyedVectors": "Vectors"}.get(name, name)  # gensim's name
+        if name not in PUBLIC:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:

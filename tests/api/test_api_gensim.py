@@ -2,10 +2,12 @@
 
 import io
 import re
+import sys
+import tempfile
 
 import numpy as np
 import pytest
-from common import refused
+from common import refused, regex_or_skip
 from listening import Terminal
 
 import tiedtools as tt
@@ -20,6 +22,7 @@ SMALL = dict(vector_size=8, min_count=1, workers=1, seed=3)
 QUERIES = """
 wv["king"]
 wv[["king", "pear"]]
+wv["king", "pear"]
 wv.get_vector("king")
 wv.get_vector("king", norm=True)
 wv.vectors
@@ -31,7 +34,7 @@ wv.has_index_for("pear"), wv.has_index_for("plum"), "pear" in wv, "plum" in wv, 
 wv.get_normed_vectors()
 wv.most_similar("king", topn=3)
 wv.most_similar(positive=["king", "woman"], negative=["man"])
-wv.most_similar("king", restrict_vocab=4)
+wv.most_similar("king", negative=None, restrict_vocab=4)
 wv.similar_by_word("king", 3)
 wv.similar_by_key("king", restrict_vocab=5)
 wv.similar_by_vector(wv["king"] + wv["pear"], topn=3)
@@ -89,7 +92,7 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
     assert theirs.index_to_key == vectors.words
     np.testing.assert_array_equal(theirs.vectors, tt.load(tmp_path / "ours").matrix)
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
-    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", None, binary, limit=3)
+    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", None, binary, "utf8", "ignore", 3)
     assert read.words == theirs.index_to_key[:3]
     np.testing.assert_array_equal(read.matrix, theirs.vectors[:3])
     for load in tt.load, tt.Vectors.load:
@@ -99,12 +102,15 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
 def test_models_have_vectors_and_counts_and_are_trained_by_the_constructor(tmp_path, model):
     assert model.wv.index_to_key == model.vectors.words
     assert [model.wv.get_vecattr(word, "count") for word in WORDS] == [30, 30, 60, 60, 60, 60, 30, 30]
+    model.wv.words.sort(), model.wv.counts.sort()  # of copies
     model.save(tmp_path / "m.npz")
     model.fit(SENTENCES, output=tmp_path / "v.txt", manifest=tmp_path / "v.txt.manifest.json")
     for loaded in tt.load(tmp_path / "m.npz").wv, tt.Word2Vec.load(tmp_path / "m.npz").wv, tt.load(tmp_path / "v.txt"):
         np.testing.assert_array_equal(loaded.counts, model.wv.counts)
         assert loaded.restrict(["pear", "plum", "king"]).counts.tolist() == [60, 30] and loaded[:2].counts[1] == 60
-    assert isinstance(tt.load(f"{tmp_path}/m.npz:out"), tt.Vectors)
+    assert isinstance(output := tt.load(f"{tmp_path}/m.npz:out"), tt.Vectors)
+    (tmp_path / "m.npz").unlink()
+    assert output[:2].counts.tolist() == model.wv.counts[:2].tolist()
     (tmp_path / "text").write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
     trained = tt.Word2Vec(**SMALL).fit(SENTENCES)
     for other in model, tt.Word2Vec(SENTENCES, **SMALL), tt.Word2Vec(corpus_file=tmp_path / "text", **SMALL):
@@ -210,6 +216,12 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: vectors.get_mean_vector(["plum"]): ValueError,
         lambda: vectors.get_mean_vector(["king"], weights=[1, 2]): ValueError,
         lambda: vectors.most_similar(3): TypeError,
+        lambda: vectors.most_similar_to_given("king", iter(())): ValueError,
+        lambda: vectors.n_similarity("king", "queen"): TypeError,
+        lambda: tt.Word2Vec(min_count=1).fit([{"text": "a b"}] * 9): TypeError,
+        lambda: tt.documents([{"text": "a b"}], "text"): TypeError,
+        lambda: tt.SentenceVectors(vectors, 0.1).word_vectors: tt.TiedtoolsError,
+        lambda: tt.Word2Vec().fit(open(tmp_path / "new", "w")): tt.TiedtoolsError,
         lambda: vectors.most_similar("king", topn=-1): ValueError,
         lambda: tt.Word2Vec(size=0): ValueError,
         lambda: tt.Word2Vec(size="8"): TypeError,
@@ -221,6 +233,21 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         with pytest.raises(kind) as error:
             call()
         assert isinstance(error.value, tt.TiedtoolsError) and "\n" not in str(error.value), kind
+
+
+def test_outputs_and_texts_of_notebooks(monkeypatch, tmp_path, model):
+    """Streams may be replaced by others, and sys.path have a Path."""
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    monkeypatch.setattr("sys.stderr", None)
+    regex_or_skip()
+    monkeypatch.setattr("sys.path", [tmp_path, *sys.path])
+    texts = [" ".join(sentence) for sentence in SENTENCES] * 1000
+    assert sum(1 for _ in tt.tokenize(texts, threads=2)) == len(texts)
+    with tempfile.NamedTemporaryFile("w+") as text:
+        text.write("\n".join(texts[:90])), text.seek(0)
+        model.fit(text, progress=True, save_model=tmp_path / "m.npz", save_vocab=tmp_path / "vocab")
+    assert tt.load(tmp_path / "m.npz").wv.words == model.wv.words
+    refused(lambda: model.wv.write("-"), "name a file to write")
 
 
 def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):

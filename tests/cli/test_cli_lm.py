@@ -34,12 +34,6 @@ def closed(tmp_path):
     return save(FakeLM([word for word in WORDS if word != "<unk>"]), tmp_path / "closed.npz")
 
 
-@pytest.fixture
-def text(tmp_path):
-    (path := tmp_path / "text").write_text(TEXT)
-    return path
-
-
 def logprobs(model, words, restart=False):
     """Return the base-10 log probabilities of words, including explicit `</s>` and `<unk>`."""
     return model.by_definition([model.vocab.words.index(word) for word in words.split(" ")], restart) / np.log(10)

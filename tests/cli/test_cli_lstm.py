@@ -25,12 +25,6 @@ QUICK = ["--epochs", 3, "--batch", 4, "--steps", 5, "--precision", "float32"]
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    (path := tmp_path / "corpus.txt").write_text(LINES)
-    return path
-
-
-@pytest.fixture
 def made(monkeypatch):
     """Replace the real model with the toy; return the list of models made."""
     made = []

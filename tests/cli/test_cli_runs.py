@@ -48,6 +48,9 @@ def test_neighbors_analogies_and_cosines_of_runs(run, files):
     assert first["low"] < first["cosine"] < first["high"]
     assert lines[0].split("  ")[0] == "word" and len(lines) == 7
     assert lines[1].split()[:2] == ["alpha", first["neighbor"]]
+    assert len(run("nn", files[0], "alpha", "alpha", "--top", 1).stdout.splitlines()) == 3
+    counts = tt.Vectors.read(f"{files[1]}:2").counts
+    assert counts.tolist() == [tt.load(files[1]).counts[tt.load(files[1]).index[w]] for w in tt.load(f"{files[1]}:2")]
     result = run("nn", files[0], "Alpha", "beta")
     assert result.exit_code == 1
     assert "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout

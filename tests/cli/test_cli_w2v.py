@@ -16,12 +16,6 @@ LINES = (
 )
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    (path := tmp_path / "corpus.txt").write_text(LINES)
-    return path
-
-
 def test_a_text_alone_gives_vectors_or_classes_on_stdout(run, corpus):
     result = run("w2v", "--tie-signs", "-size", 300, corpus)
     assert result.exit_code == 0

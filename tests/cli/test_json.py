@@ -179,13 +179,7 @@ def test_the_log_says_whether_perplexity_counts_unknown_words(run, tmp_path, com
     assert f"1 word outside the vocabulary, which has no <unk>, is {fate}\n" in without and "`<unk>`" not in without
 
 
-TEXT = "the cat sat on the mat\n" * 40
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    (path := tmp_path / "corpus.txt").write_text(TEXT)
-    return path
+LINES = "the cat sat on the mat\n" * 40
 
 
 @pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
@@ -211,8 +205,8 @@ def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_
 @pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
 def test_the_text_is_never_overwritten(run, corpus, flag):
     run.fails(2, "used as both input and output", "w2v", flag, corpus, corpus)
-    assert corpus.read_text() == TEXT
-    assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == TEXT
+    assert corpus.read_text() == LINES
+    assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == LINES
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")
@@ -246,7 +240,7 @@ def test_a_failed_output_does_not_affect_the_others(run, corpus, tmp_path):
 ])  # fmt: skip
 def test_every_command_reports_a_full_standard_output(tmp_path, command, unbuffered):
     """With PYTHONUNBUFFERED, Python itself would drop the rest of a partial write."""
-    (tmp_path / "c").write_text(TEXT)
+    (tmp_path / "c").write_text(LINES)
     (tmp_path / "v").write_text("3 2\nthe 1 2\ncat 2 1\nsat 1 1\n")
     with open("/dev/full", "wb") as full:
         streams = dict(stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})

@@ -18,12 +18,6 @@ LEARNED = [
 
 
 @pytest.fixture
-def text(tmp_path):
-    (path := tmp_path / "text").write_bytes(TEXT.encode())
-    return path
-
-
-@pytest.fixture
 def saved(tmp_path):
     """A file of morphs."""
     (path := tmp_path / "morphs").write_text("1 un + lock + ed\n1 door + s\n")

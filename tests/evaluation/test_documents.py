@@ -313,6 +313,9 @@ def test_similar_sentences(run, word_vectors, text, a):
     matrix = plain([*SENTENCES, ["é", "b"]], a=a)
     cosines = matrix @ matrix.T / np.maximum(np.outer(*[np.linalg.norm(matrix, axis=1)] * 2), 1e-30)
     for query, row in zip(json.loads(result.stdout)["queries"], (6, 2)):
-        order = [k for k in np.argsort(-cosines[row][:6], kind="stable") if k != row][:2]
+        order = [k for k in np.argsort(-cosines[row][:6], kind="stable") if k != row and matrix[k].any()][:2]
         assert [line["line"] - 1 for line in query["similar"]] == order
         np.testing.assert_allclose([line["cosine"] for line in query["similar"]], cosines[row][order], atol=1e-5)
+    run.fails(1, "line 2 has no known word", "similar", word_vectors, "--line", 2, *options, input=b"a b\nzebra\n")
+    result = run("similar", word_vectors, "--sample", 2, *options, input=b"a b\nzebra\nb\n")
+    assert result.exit_code == 0 and "zebra" not in result.stdout

@@ -19,12 +19,6 @@ TEXT = "the cat sat on the mat\n\nthe dog sat\n a\u00a0b caf\u00e9\tmat\r\ncat <
 CLOSED = [word for word in WORDS if word != "<unk>"]
 
 
-@pytest.fixture
-def text(tmp_path):
-    (path := tmp_path / "text").write_bytes(TEXT.encode())
-    return str(path)
-
-
 def tokens_of_text():
     lines = [[word for word in line.replace("\t", " ").strip("\r").split(" ") if word] for line in TEXT.split("\n")]
     return [word for line in lines for word in [*line, "</s>"]]

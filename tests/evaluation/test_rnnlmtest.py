@@ -50,12 +50,6 @@ class OpenLM(FakeLM):
 
 
 @pytest.fixture
-def text(tmp_path):
-    (path := tmp_path / "text").write_text(TEXT)
-    return str(path)
-
-
-@pytest.fixture
 def lm_prob(tmp_path):
     """Return a file of probabilities and their values; the second and last OOV has probability 0 there, too."""
     q = np.random.default_rng(1).uniform(0.01, 0.2, len(IDS)).round(4)

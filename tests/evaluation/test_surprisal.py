@@ -30,12 +30,6 @@ TEXT = 'the cat  sat on\tthe mat\r\n\nthe "dog" sat\n caf\u00e9 a\u00a0b NA <unk
 CLOSED = [word for word in WORDS if word != "<unk>"]
 
 
-@pytest.fixture
-def text(tmp_path):
-    (path := tmp_path / "text").write_bytes(TEXT.encode())
-    return str(path)
-
-
 def rows_of(model, path, **options):
     return [row for _, rows in surprisals(model, Lexicon(model.vocab), path, **options) for row in rows]
 

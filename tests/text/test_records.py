@@ -61,6 +61,7 @@ def test_fields_and_parts_of_records(tmp_path):
     (as_json(["a", 3]), ":2: record 2: 'text' is a number"),
     (as_json(["a", {"b": "c"}]), ":2: record 2: 'text' is an object.*; .* 'text.b'"),
     (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; .* 'txt', or"),
+    ('[{"text": "a"},\n', ":1: record 1: not JSON .*; give an object per line: `jq -c '...'`"),
     (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"), ('[{"text": "a"}]', ":1: record 1: not an object; "),
     (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
     (as_json(["a", "\ud800"]), ":2: record 2: half of a surrogate pair"),

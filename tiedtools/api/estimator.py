@@ -38,6 +38,9 @@ class Estimator(Renaming):
     instead: ClassVar = {"train": "`fit(text)`"}
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
+        settings = {
+            name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in settings.items()
+        }
         self.settings = translated(settings, inspect.signature(type(self)).parameters)
         self.history, self.configure = [], configure
         configure(**self.settings)  # checks them
@@ -73,8 +76,9 @@ class Estimator(Renaming):
         """
         one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
+        vectors.words = list(vectors.words)
         if which != "source" and len(self.model.vocab) == len(vectors):
-            vectors.counts = self.model.vocab.counts
+            vectors.counts = self.model.vocab.counts.copy()
         return vectors
 
     def raw(self, source: Any, **how: Any) -> list[Any]:
@@ -110,7 +114,9 @@ class Estimator(Renaming):
             raise Mistyped(f"`progress={progress!r}` is not None, True, False, or a Progress; correct it")
         timer_seconds = checked("timer_seconds", timer_seconds, float, Range(0))
         if progress is None:
-            progress = "ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty()
+            progress = "ipykernel" in sys.modules or getattr(sys.stderr, "isatty", bool)()
+        if progress is True and sys.stderr is None:
+            progress = None
         if progress is True:
             progress = Bar()
             progress.perplexities = trainer.schedule is not None

@@ -32,6 +32,7 @@ def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | T
 
     Raises TiedtoolsError if the file is none of these, or corrupt.
     """
+    checked("path", path, str | os.PathLike)
     if is_runs(os.fspath(path)):
         return Runs.load(path)
     if not is_model(os.fspath(path)):

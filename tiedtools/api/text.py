@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tiedtools.api.estimator import Path
+from tiedtools.base.errors import Mistyped
 from tiedtools.base.settings import ERRORS, THREADS, Tokenization, checked, documented, one_of, sort_out
 from tiedtools.text.raw import Raw, records
 from tiedtools.text.sentences import Sentences, sources, words_of
@@ -48,4 +49,7 @@ def documents(source: Any, field: str, *, errors: str = "strict") -> Iterator[st
     Raises TiedtoolsError, with the number of the record, for records without text in the field.
     """
     one_of("errors", errors, ERRORS)
-    return itertools.chain.from_iterable(records(text, field, errors) for text in sources(source))
+    checked("field", field, str)
+    if isinstance((texts := sources(source))[0], Sentences):
+        raise Mistyped(f"expected a path or a file of records, found {type(source).__name__}; take the field from each")
+    return itertools.chain.from_iterable(records(text, field, errors) for text in texts)

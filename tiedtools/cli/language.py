@@ -137,7 +137,7 @@ def nbest(
     With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
     tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
-    from tiedtools.evaluation.lexicon import raw_lines
+    from tiedtools.evaluation.lexicon import raw_lines, refuse_empty
     from tiedtools.evaluation.perplexity import fate, rescore
     from tiedtools.evaluation.surprisal import PAIR_COLUMNS, compare, read_pairs
 
@@ -148,14 +148,18 @@ def nbest(
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
-        for path, (number, line) in ((text, line) for text in texts for line in raw_lines(text, errors)):
-            first = WORD.search(line) if ids else None
-            utterance, line = (first[0], line[first.end() :]) if first else (None, line)
-            if ids and not first:
-                raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
-            words = split(line)
-            waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
-            yield None if independent else utterance, words
+        for text in texts:
+            number = 0
+            for number, line in raw_lines(text, errors):
+                first = WORD.search(line) if ids else None
+                utterance, line = (first[0], line[first.end() :]) if first else (None, line)
+                if ids and not first:
+                    raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
+                words = split(line)
+                waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
+                yield None if independent else utterance, words
+            if text != "-":  # a program may close the pipe without a question
+                refuse_empty(text, number)
 
     model, lexicon = load(path, **cache)
     split = splitter(**as_trained(model.settings, tokenize, phrases))

@@ -95,6 +95,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         raise click.UsageError(f"{as_option(testing[0])} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"{as_option(testing[0])} needs --test TEXT")
+    if options["test"] is not None and not texts and path is None:
+        raise click.UsageError("--test without TEXT tests a model: give --rnnlm FILE, or - to train on standard input")
     if options["one_iter"] and "epochs" in explicit(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
@@ -152,8 +154,8 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     }  # fmt: skip
     idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}
     warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))
-    log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
+    log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     if trainer.restored:
         message = "Restoring network from file to continue training..."
         print_text(f"{message}\n") if as_rnnlm and options["debug"] else log.info(message)

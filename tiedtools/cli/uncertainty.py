@@ -74,7 +74,7 @@ def run_answers(
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
         asked_for = dict(vectors=path, runs=len(runs), top=top, restrict=restrict)
         objects.append({**asked_for, "answers": answers, "unknown": unknown})
-        for words, answer in answers.items():
+        for words, answer in zip(map(" ".join, asked), found):
             lines += [
                 {
                     "word" if size == 1 else "a b c": words,

@@ -54,7 +54,7 @@ def draw(
     scores = scores[candidates]
     if not temperature:
         return int(candidates[scores.argmax()])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         bounds = np.cumsum(np.exp((scores - scores.max()) / temperature))
     return int(candidates[np.searchsorted(bounds, rng.random() * bounds[-1], side="right")])
 

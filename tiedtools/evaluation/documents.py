@@ -130,9 +130,13 @@ class SentenceVectors:
 
     def transform(self, source: Any) -> np.ndarray:
         """Return the vectors of the sentences of a text, a source as for `fit`, float32 [N, E]; zeros without words."""
+        self.refuse_unfitted()
+        return self.without(self.means(*self.read(sources(source))[:2]))
+
+    def refuse_unfitted(self) -> None:
+        """Raise TiedtoolsError if the word weights are not estimated."""
         if self.weights is None:
             raise TiedtoolsError("SIF is not estimated; call `fit` with a text first")
-        return self.without(self.means(*self.read(sources(source))[:2]))
 
     def estimate(self, rows: np.ndarray, bounds: np.ndarray, n: int) -> np.ndarray:
         """Estimate SIF on the first n documents and return the vectors of all; rows and bounds as from `read`."""
@@ -167,6 +171,7 @@ class SentenceVectors:
     @property
     def word_vectors(self) -> Vectors:
         """The word Vectors whose plain means are these sentence vectors; write them to use SIF for other texts."""
+        self.refuse_unfitted()
         return Vectors(self.vectors.words, self.without(np.asarray(self.vectors.matrix) * self.weights[:, None]))
 
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
@@ -248,24 +253,31 @@ def similar(
     center   subtract the vector of a text without words from all vectors
 
     Returns a list of dicts: line (number; None for a sentence that is not in the text), text (of the first line), and
-    similar, `top` dicts of line, cosine, and text, excluding the query. Raises TiedtoolsError if the text is too short.
+    similar, `top` dicts of line, cosine, and text, excluding the query. Documents without known words are neither found
+    nor drawn. Raises TiedtoolsError for one in `numbers`, and if the text is too short.
     """
     typed = [WORD.findall(query) for query in queries]
     matrix, first = source.encode(path, unit, errors, typed)
     texts = list(first)
     n, kind = len(texts), "line" if unit == "line" else "document"
+    has_words = matrix.any(1)
+    pool = np.flatnonzero(has_words[:n])
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")
     if high := [name for name, k in (("`numbers`", max(numbers, default=0)), ("`sample`", sample)) if k > n]:
         remedy = f"give a longer text, or lower {' and '.join(high)}"
         raise TiedtoolsError(f"{shown(path)}: has {counted(n, kind)}; {remedy}")
+    if sample > len(pool):
+        raise TiedtoolsError(f"{shown(path)}: has {counted(len(pool), kind)} with known words; lower `sample`")
+    if blank := [number for number in numbers if not has_words[number - 1]]:
+        raise TiedtoolsError(f"{shown(path)}: {kind} {blank[0]} has no known word; choose another")
     texts += map(" ".join, typed)
     vectors = Vectors(list(range(len(texts))), matrix - (source.origin if center else 0))
     rows = [texts.index(texts[row]) if unit == "line" else row for row in range(n, len(texts))]
     rows += [number - 1 for number in numbers]
-    rows += np.random.default_rng(seed).choice(n, sample, replace=False).tolist()
+    rows += np.random.default_rng(seed).choice(pool, sample, replace=False).tolist()
     results = []
-    for row, close in zip(rows, neighbors(Candidates(vectors, n), rows, top)):
+    for row, close in zip(rows, neighbors(Candidates(vectors, n, has_words, 1), rows, top)):
         nearest = [{"line": k + 1, "cosine": cosine, "text": texts[k]} for k, cosine in close]
         results.append({"line": row + 1 if row < n else None, "text": texts[row], "similar": nearest})
     return results

@@ -128,7 +128,7 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
     else:
         name, records = "pairs", ((f"pairs:{k}", pair) for k, pair in enumerate(source, 1))
     for where, record in records:
-        if record in ("", ()):
+        if isinstance(record, str | tuple) and not record:
             continue
         try:
             if isinstance(record, str) and record.startswith("{"):

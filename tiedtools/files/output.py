@@ -48,8 +48,10 @@ def open_output(path: str, put: Callable[[str, str], Any] = os.replace) -> Itera
     refuse_directory(path)
     try:
         if path in STDOUT:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            if not (file := getattr(sys.stdout, "buffer", None)):
+                raise Unwritable("standard output takes no bytes, as in a notebook; name a file to write")
+            yield file
+            file.flush()
         else:
             if OPENED.fullmatch(path):
                 opened = already_open(path)

@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -136,7 +135,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
         """
         target: Target = (targets or self.outputs)[name]
-        uninterrupted = contextlib.nullcontext() if target.file is sys.stdout.buffer else interrupts.deferred()
+        uninterrupted = contextlib.nullcontext() if target.path in STDOUT else interrupts.deferred()
         try:
             with uninterrupted:
                 try:

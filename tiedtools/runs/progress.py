@@ -138,7 +138,7 @@ class Callbacks(Forwarder):
         except Exception as error:
             self.failure = error
         if bar:
-            sys.stdout.flush()
+            print(end="", flush=True)
             bar.refresh()
         if type(answer).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True

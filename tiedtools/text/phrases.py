@@ -24,6 +24,7 @@ ENGLISH = tuple("a an the for of with without at from to in on by and or".split(
 COLUMNS = "pass", "phrase", "words", "score", "count"
 PACKED = "zlib:"  # beginning of a list in a string
 LINES = 1 << 12  # of a text that are joined at a time
+REMEDY = "give a list that `tiedtools phrases --save` wrote"
 THRESHOLDS = {"word2phrase": 100.0, "default": 10.0, "npmi": 0.5}
 
 
@@ -165,7 +166,7 @@ class Phrases(Checked):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
-        path, passes, delimiter = os.fspath(path), list[list[Phrase]](), ""
+        path, passes, delimiter, number = os.fspath(path), list[list[Phrase]](), "", 0
         for number, line in numbered_lines(path):
             fields = line.removesuffix("\r").split("\t")
             if number == 1 and fields == [*COLUMNS]:
@@ -182,8 +183,9 @@ class Phrases(Checked):
             except (ValueError, IndexError, ZeroDivisionError):
                 valid = None
             if not valid:
-                remedy = "give a list that `tiedtools phrases --save` wrote"
-                raise TiedtoolsError(f"{shown(path)}:{number}: expected {', '.join(COLUMNS)}; {remedy}")
+                raise TiedtoolsError(f"{shown(path)}:{number}: expected {', '.join(COLUMNS)}; {REMEDY}")
+        if not number:
+            raise TiedtoolsError(f"{shown(path)}: is empty; {REMEDY}")
         phrases = cls(delimiter=delimiter or "_")
         phrases.passes = passes or [[]]  # of a text without phrases
         return phrases

@@ -240,8 +240,9 @@ def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problem = f"not JSON ({getattr(error, 'msg', 'nested too deeply')})"
-            raise Wrong(number, f"{problem}; give an object per line, as `jq -c` writes them") from None
+            problem, listed = getattr(error, "msg", "nested too deeply"), number == 1 and line.lstrip().startswith("[")
+            remedy = "`jq -c '.[]'` converts a list" if listed else "as `jq -c` writes them"
+            raise Wrong(number, f"not JSON ({problem}); give an object per line: {remedy}") from None
         if not isinstance(record, dict):
             raise Wrong(number, "not an object; give an object per line: `jq -c '.[]'` converts a list")
         yield number, text_of(record, field, number)

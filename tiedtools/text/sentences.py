@@ -5,7 +5,7 @@ import errno
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction, Mistyped, NotFound, TiedtoolsError, brief, library, quoted, unreadable
@@ -40,6 +40,8 @@ def sources(source: Any) -> list[Any]:
     if hasattr(source, "read"):
         if getattr(source, "closed", False):
             raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
+        if not getattr(source, "readable", lambda: True)():
+            raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is open for writing; open it for reading")
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
@@ -121,8 +123,9 @@ def words_of(text: Any) -> list[str]:
 def as_line(number: int, sentence: Any) -> bytes:
     """Return a sentence as a line of UTF-8 text. Raises TiedtoolsError unless it consists of words."""
     where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
-    if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__iter__"):
+    if isinstance(sentence, (str, bytes, Mapping, set, frozenset)) or not hasattr(sentence, "__iter__"):
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
+        remedy = "give the words of one field" if isinstance(sentence, Mapping) else remedy
         raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
     with contextlib.suppress(TypeError, UnicodeEncodeError):

@@ -82,8 +82,8 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
         with contextlib.closing(io.BufferedReader(Chunks(path.pieces(), together=False), BLOCK)) as file:
             yield file
         return
-    if isinstance(path, Sentences | io.TextIOBase):
-        read: Any = path.read
+    read: Any = getattr(path, "read", None)
+    if isinstance(path, Sentences) or read and isinstance(read(0), str):
         texts = (text.encode("utf-8", "surrogateescape") for text in iter(lambda: read(BLOCK), ""))
         raw = path if isinstance(path, Sentences) else Chunks(texts)
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
@@ -156,6 +156,8 @@ def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for Rich Text Format."""
     if data.startswith(b"{\\rtf"):
         raise TiedtoolsError(f"{shown(path)}:1: is in Rich Text Format; save it as plain text, in UTF-8")
+    if b"\n" not in data and data.count(b"\r") > 1:
+        log.warning(f"{shown(path)}: lines end in CR, so that it is a single line; convert it: tr '\\r' '\\n'")
     return data.removeprefix(codecs.BOM_UTF8)
 
 

@@ -75,7 +75,7 @@ class Tokenizer:
         self.no_spaces = compiled(NO_SPACES)
         ordinal = r"|\d+\." if rules.language in ORDINALS else ""
         self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
-        self.ends = compiled(r".*?[.!?…‽؟।۔]+[\p{Pe}\p{Pf}\p{Pi}\"'*_]*")
+        self.ends = compiled(r"[.!?…‽؟।۔][\p{Pe}\p{Pf}\p{Pi}\"'*_]*\Z")
         self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
         self.apostrophes = rules.apostrophes or ("contractions" if rules.language in ELISIONS else "keep")
         self.keeps = {self.apostrophes, rules.numbers, rules.urls, rules.punctuation} == {"keep"}
@@ -124,7 +124,7 @@ class Tokenizer:
         if rules.sentences and result:
             if self.begins.match(string):
                 result = f" {START}{result[1:]}"
-            if self.ends.fullmatch(string) and not self.goes_on.fullmatch(string):
+            if self.ends.search(string) and not self.goes_on.fullmatch(string):
                 result += END
         return result
 
@@ -178,7 +178,7 @@ class Process:
     def __init__(self, rules: Tokenization, drop: bool = False) -> None:
         self.unsegmented = False
         # With the module path of this process: not with the current folder, which may hold files of others.
-        code = f"import sys; sys.path = {sys.path}; from {__name__} import serve; serve()"
+        code = f"import sys; sys.path = {[*map(str, sys.path)]}; from {__name__} import serve; serve()"
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
         command, PIPE = [sys.executable, "-c", code, str(rules), "drop" * drop], subprocess.PIPE
         self.process: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)

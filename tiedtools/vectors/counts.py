@@ -45,8 +45,10 @@ def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray |
     if model := find_model(path):
         if modelfile.is_rnnlm(model[0]):
             return None
-        _, arrays = modelfile.read(model[0], {"header", "counts", "source_counts"})
+        _, arrays = modelfile.read(model[0], {"header", "counts", "source_counts", "present"})
         counts = arrays.get("counts")
+        if counts is not None and model[1].isdigit():  # a run, which has the words of its resample
+            counts = counts[arrays["present"][int(model[1]) - 1] > 0]
         if model[1] == "source":
             counts = arrays.get("source_counts", counts)  # absent if the vocabulary is joint
     else:

@@ -87,7 +87,7 @@ class FastText(Computed):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file itself."""
-        return FastText, (self.path, self.errors), dict(strict=self.strict)
+        return FastText, (self.path, self.errors.removeprefix("tiedtools-")), dict(strict=self.strict)
 
     def parse(self) -> None:
         """Parse all but the matrices. Raises ValueError or struct.error if a part is impossible."""

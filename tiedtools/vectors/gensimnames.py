@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tiedtools.base.aliases import Renaming
-from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, library
-from tiedtools.base.settings import Range, checked
+from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, library, quoted
+from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.norms import unit
 
@@ -20,6 +20,13 @@ Ranked = list[tuple[str, float]]  # words and scores, best first
 def same_as(name: str) -> Any:
     """Return a property that is the attribute or method `name`."""
     return property(operator.attrgetter(name), doc=f"The same as `{name}`.")
+
+
+def listed(words: Iterable[Any]) -> list[Any]:
+    """Return an iterable of words as a list. Raises TypeError for a string, whose items are letters."""
+    if isinstance(words, str):
+        raise Mistyped(f"{quoted(words)} is a single word; give a list of words")
+    return list(words)
 
 
 class GensimNames(Renaming):
@@ -90,16 +97,18 @@ class GensimNames(Renaming):
 
     def distances(self: Any, word_or_vector: Any, other_words: Iterable[str] = ()) -> np.ndarray:
         """Return 1 - cosine of a term and each of the other words, or, without these, all words: float32 [n]."""
-        words = list(other_words)
+        words = listed(other_words)
         return 1 - unit(self[words] if words else self.matrix) @ unit(self.vector_of(word_or_vector)[None])[0]
 
     def distance(self: Any, w1: Any, w2: str) -> float:
         """Return 1 - cosine of a term and a word."""
         return float(self.distances(w1, [w2])[0])
 
-    def most_similar_to_given(self: Any, key1: Any, keys_list: list[str]) -> str:
-        """Return the word of a list that is nearest to a term."""
-        return keys_list[int(np.argmin(self.distances(key1, keys_list)))]
+    def most_similar_to_given(self: Any, key1: Any, keys_list: Iterable[str]) -> str:
+        """Return the word of a list that is nearest to a term. Raises ValueError if it is empty."""
+        if not (keys := listed(keys_list)):
+            raise Contradiction("the nearest of no words is undefined; give words that have vectors")
+        return keys[int(np.argmin(self.distances(key1, keys)))]
 
     def closer_than(self: Any, key1: str, key2: str) -> list[Any]:
         """List the words nearer to `key1` than `key2` is, by row, without `key1`."""
@@ -121,7 +130,7 @@ class GensimNames(Renaming):
 
         Raises ValueError if no term is left, or the number of weights differs.
         """
-        keys = list(keys)
+        keys = listed(keys)
         factors = np.ones(len(keys), np.float32) if weights is None else np.asarray(weights, np.float32)
         if factors.shape != (len(keys),):
             raise Contradiction(f"{factors.size} weights for {len(keys)} words; give a weight per word")
@@ -139,7 +148,7 @@ class GensimNames(Renaming):
 
     def doesnt_match(self: Any, words: Iterable[str]) -> str:
         """Return the word that is farthest from the mean of the words' unit vectors."""
-        words = list(words)
+        words = listed(words)
         return words[int(np.argmax(self.distances(self.get_mean_vector(words, ignore_missing=False), words)))]
 
     def save_word2vec_format(self: Any, fname: Path, fvocab: None = None, binary: bool = False) -> None:
@@ -150,13 +159,16 @@ class GensimNames(Renaming):
 
     @classmethod
     def load_word2vec_format(
-        cls: Any, fname: Path, fvocab: Path | None = None, binary: bool = False, *, limit: int | None = None
+        cls: Any, fname: Path, fvocab: Path | None = None, binary: bool = False, encoding: str = "utf8",
+        unicode_errors: str = "strict", limit: int | None = None, *, no_header: bool = False
     ) -> Any:  # fmt: skip
         """Read word2vec's text or binary format, and return at most the first `limit` vectors.
 
-        fvocab  file of the counts of the words, as word2vec writes it
+        fvocab     file of the counts of the words, as word2vec writes it
+        no_header  whether the first line of the text is a vector, as in GloVe's files
         """
-        vectors = cls.read(fname, "binary" if binary else "text")
+        one_of("encoding", encoding, ("utf8", "utf-8"))
+        vectors = cls.read(fname, "binary" if binary else "glove" if no_header else "text", unicode_errors)
         if fvocab is not None:
             vectors.counts = word_counts(os.fspath(fname), vectors.words, os.fspath(fvocab))
         return vectors[: checked("limit", limit, int | None, Range(0))]

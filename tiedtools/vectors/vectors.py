@@ -20,7 +20,7 @@ from tiedtools.text.sources import counted, refuse_missing, word_errors
 from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
-from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked
+from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked, listed
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import unit
@@ -106,14 +106,17 @@ class Vectors(GensimNames):
         return iter(self.words)
 
     def __getitem__(self, word: Any) -> Any:
-        """Return the word's vector (E,), float32: a view unless the matrix is float16. Raises KeyError if unknown.
+        """Return the word's vector (E,), float32, not writable. Raises KeyError for an unknown word.
 
-        A list of n words returns a matrix (n, E); a slice of rows, such as [:1000], returns Vectors.
+        An iterable of n words returns a new matrix (n, E); a slice of rows, such as [:1000], returns Vectors.
         """
         if isinstance(word, slice):
             return self.take(word)
-        rows = [self.row(each) for each in word] if isinstance(word, list | np.ndarray) else self.row(word)
-        return np.asarray(self.matrix[rows], np.float32)
+        if isinstance(word, Iterable) and not isinstance(word, str | bytes):
+            return np.asarray(self.matrix[[self.row(each) for each in word]], np.float32)
+        vector = np.asarray(self.matrix[self.row(word)], np.float32).view()
+        vector.flags.writeable = False  # it may be a row of a model's parameters
+        return vector
 
     def items(self) -> Iterator[tuple[Any, Matrix]]:
         """Iterate over (word, vector)."""
@@ -133,9 +136,9 @@ class Vectors(GensimNames):
         """Return the Vectors of the first `words` words, or of these distinct words, without unknown ones."""
         if isinstance(words, int | np.integer):
             return self.take(slice(checked("words", words, int, Range(0))))
-        if isinstance(words, str) or not isinstance(words, Iterable):
+        if not isinstance(words, Iterable):
             raise Mistyped(f"`words={words!r}` is neither a number nor an iterable of words; give one")
-        return self.take([self.index[word] for word in words if word in self.index])
+        return self.take([self.index[word] for word in listed(words) if word in self.index])
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per word. Raises TiedtoolsError if pandas is not installed."""
@@ -171,10 +174,10 @@ class Vectors(GensimNames):
         if not self.composes:
             remedy = "read a model of fastText (.bin, .ftz) with n-grams"
             raise TiedtoolsError(f"these Vectors do not compose words; {remedy}")
-        return Vectors(*self.matrix.compose(list(words)))
+        return Vectors(*self.matrix.compose(listed(words)))
 
     def most_similar(
-        self, positive: Terms = (), negative: Terms = (), topn: int = 10, restrict: int | None = None,
+        self, positive: Terms | None = (), negative: Terms | None = (), topn: int = 10, restrict: int | None = None,
         restrict_vocab: int | None = None
     ) -> Ranked:  # fmt: skip
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
@@ -260,7 +263,9 @@ class Vectors(GensimNames):
             else:
                 formats.read(rows, format)
         vectors = cls(*rows.result())
-        vectors.path = path
+        vectors.path = path if path == "-" else os.path.abspath(path)
+        if model:
+            vectors.counts = word_counts(path, vectors.words)  # now: the file may be replaced later
         return vectors
 
     load = read  # gensim's name
@@ -298,8 +303,10 @@ class Vectors(GensimNames):
                 self.write_stream(file, format, **dict(quantized=quantize, counts=self.counts) if model else {})
 
 
-def as_terms(terms: Terms) -> list[Any]:
-    """Return a list of words and vectors from a single one or an iterable of them."""
+def as_terms(terms: Terms | None) -> list[Any]:
+    """Return a list of words and vectors from a single one, an iterable of them, or None: no terms, as in gensim."""
+    if terms is None:
+        return []
     one = isinstance(terms, str | bytes) or not hasattr(terms, "__iter__")
     one = one or isinstance(terms, np.ndarray) and (terms.ndim == 0 or terms.ndim == 1 and terms.dtype.kind in "fiu")
     return [terms] if one else list(terms)

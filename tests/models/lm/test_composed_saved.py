@@ -117,12 +117,6 @@ QUICK = "lstm --subwords chars --subword-dim 3 --filters 4,3 --hidden 6 --epochs
 QUICK += ["--precision", "float32"]
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    (path := tmp_path / "corpus.txt").write_text(LINES)
-    return path
-
-
 @pytest.mark.parametrize("reuse", ["plain", "none", "all", "emb,cnn"])
 def test_all_commands_read_the_model(run, corpus, tmp_path, reuse):
     path, vectors = tmp_path / "model.npz", tmp_path / "vectors"

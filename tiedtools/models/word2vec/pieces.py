@@ -189,6 +189,13 @@ class Pieces(Workspace):
                 store.merge_proj(common.proj, common.local, thread)
             wait_for_all(gate, common.threads, run.stop)
 
+    def compile(self, run: Any, totals: np.ndarray) -> None:
+        super().compile(run, totals)
+        for side in self.common.sides:
+            side.spread(self.thread, 1.0, 1)  # changes of 0
+        if self.common.threads > 1:
+            store.merge_proj(self.common.proj, self.common.local, self.thread)
+
 
 def piece_length(model: Any, scoring: bool = False) -> float:
     """Return the most tokens of a piece of text; `scoring`: for the loss, with separate negatives per target."""

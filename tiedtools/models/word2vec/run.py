@@ -197,7 +197,7 @@ class Run(Session):
             before, self.stop[0] = self.stop[0], w2v.STOP  # a stopped kernel returns without waiting for other threads
             for space in self.workspaces[:1] + (self.valid.workspaces[:1] if self.valid else []):
                 sampling.subsample(*space.text, space.ids[:0], self.thresholds, np.uint64(0))
-                space.train(self, self.totals[0, 0], 0, 1.0, np.uint64(0))
+                space.compile(self, self.totals[0, 0])
             self.stop[0] = before
 
     def ask_to_stop(self) -> None:

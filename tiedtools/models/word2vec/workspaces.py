@@ -99,6 +99,10 @@ class Workspace:
         """Train on the `n` words of `text`, or compute only the loss if `lr` is 0, and add to the totals of `run`."""
         raise NotImplementedError
 
+    def compile(self, run: Any, totals: np.ndarray) -> None:
+        """Compile the kernels of `train`; the run is marked as stopped, so that no thread waits for others."""
+        self.train(run, totals, 0, 1.0, np.uint64(0))
+
     def options(self, lr: float, seed: np.uint64) -> tuple[Any, ...]:
         """Return the last arguments, which are common to both kernels."""
         c: Any = self.config
