@@ -13,7 +13,7 @@ from tiedtools.base.errors import Contradiction, Mistyped, quoted
 
 T = TypeVar("T")
 Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
-SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see Model.vectors in trainer.py
+SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see vectors.Vectors.of
 
 
 class Range(NamedTuple):

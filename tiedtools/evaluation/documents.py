@@ -1,7 +1,7 @@
 """Vectors of lines and documents: the document vector of a language model (Rei 2015, section 6), or mean word vectors.
 
-Both kinds are classes with the same interface: `encode` a text, the `index` of known words, and `origin`, the vector of
-a text without words.
+All are classes with the same interface: `encode` a text, the `lexicon` of known words, and `origin`, the vector of a
+text without words.
 """
 
 import dataclasses
@@ -246,7 +246,7 @@ def similar(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Find the documents of a text with the largest cosine to each query.
 
-    source   DocumentVectors or SentenceVectors
+    source   DocumentVectors, SentenceVectors, or FastTextSentences
     queries  sentences; one that equals a line of the text stands for that line
     numbers  numbers of documents to use as queries, from 1
     sample   number of documents to draw as further queries, with `seed`

@@ -150,7 +150,7 @@ def compare(
                          one half, and its Wilson 95% interval; None if more than MOST_UNKNOWN have unknown words
     accuracy_unknown     the same proportion among pairs with unknown words; None without them
 
-    batch, oov_logprob   as for nbest.rescore
+    batch, oov_logprob   as for perplexity.rescore
 
     Logs identical pairs and paradigms that are not compared.
     """

@@ -6,7 +6,7 @@
     state = cell.start(B)                          initial state: a tuple of arrays, axis 1 of length B
     cell.parts, cell.gates                         number of these arrays; number of gates that may have their own masks
 
-start  a start.Start        masks  (Masks of the state, Masks of x), each may be None
+start  a params.Start       masks  (Masks of the state, Masks of x), each may be None
 
 The gradient stops at the first state of the window (truncated BPTT). To add a cell, add a class, and its name to CELLS
 in config.py.
@@ -52,7 +52,7 @@ class LSTM:
         self, params: Params, name: str, m: int, n: int, start: Start, masks: tuple[Any, Any] = (None, None),
         drop_weights: Any = None,
     ) -> None:  # fmt: skip
-        """drop_weights: the dropout.WeightDrop of W_h, or None; its mask covers all gates."""
+        """drop_weights: the regularization.WeightDrop of W_h, or None; its mask covers all gates."""
         self.names = self.declare(params, name, m, n, start)
         self.params, self.team, self.m, self.n = params, params.team, m, n
         self.masks, self.masks_x = masks

@@ -36,7 +36,7 @@ def mask_seed(seed: int, step: int, site: Hashable) -> np.uint64:
 
 @dataclasses.dataclass
 class Network:
-    """A network that maps word IDs through layers to an output layer. See layers/ and cells/ for their interfaces.
+    """A network that maps word IDs through layers to an output layer. See layers/ and cells.py for their interfaces.
 
     tables  word tables that are composed for each step (tables.Composed)
 

@@ -66,8 +66,7 @@ def is_sane(*arrays: np.ndarray) -> bool:
 def loss_limit(uniform_loss: float) -> float:
     """Return the mean loss of an epoch, in nats, above which training counts as diverged.
 
-    uniform_loss  mean loss of an untrained model: log V for V words, log(1 + S) with S samples, (1 + K) log 2 with
-                  K negative samples
+    uniform_loss  mean loss of an untrained model: log V for V words, (1 + K) log 2 with K negative samples
     """
     return WORST_LOSS * uniform_loss
 

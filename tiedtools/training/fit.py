@@ -20,7 +20,7 @@ and, unless Fit has the argument `validate` (translation models),
                             -> (log probabilities, float64 [T, B], 0 where the target is -1; state). Without dropout,
                             unless the keyword `sample` numbers the dropout masks to use, the same in all calls.
 
-of batches, which divide a text into steps (training/batches.py, training/batches.py, models/rnnlm/batches.py):
+of batches, which divide a text into steps (training/batches.py, models/rnnlm/batches.py):
 
     words, steps            words predicted per epoch; steps of the current epoch
     most                    most steps that an epoch can have

@@ -1,4 +1,4 @@
-"""Configuration of a class-based RNN language model, and its word classes. Imports nothing heavier than NumPy."""
+"""Configuration of a class-based RNN language model. Imports nothing heavy."""
 
 import dataclasses
 from collections.abc import Iterator

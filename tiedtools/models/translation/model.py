@@ -178,7 +178,7 @@ class Translator(BatchedModel):
 
     @exclusive
     def encode(self, source: np.ndarray) -> Memory:
-        """Return the conditional.Memory of sentences, int32 [S, B]."""
+        """Return the Memory of sentences, int32 [S, B]."""
         source, step = prepare(source)
         memory = self.network.encode(source, step)
         return memory._replace(C=memory.C.copy(), P=memory.P.copy())

@@ -34,7 +34,7 @@ class TranslationTrainer(Trainer):
     """Trains a Translator; `texts` are two lists of paths, for source and target.
 
     schedule  a schedules.Training
-    bleu      validate by BLEU as well; see settings.BitextReading
+    bleu      validate by BLEU as well; see config.BitextReading
     reading   other keyword arguments of Bitext.read; valid_source and valid_target are lists of paths or None
 
     Raises Contradiction if the validation text has only one side.

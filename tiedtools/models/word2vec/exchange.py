@@ -1,7 +1,7 @@
 """Exchange of changes between the ranks that train one word2vec model.
 
 Each rank trains its own copy. An exchange sums the changes of a range of rows over all ranks, in blocks and while
-training continues, and replaces each rank's changes by a share of the sum; see kernels.exchange.combine.
+training continues, and replaces each rank's changes by a share of the sum; see kernels.word2vec.exchange.combine.
 """
 
 import math

@@ -128,7 +128,7 @@ class OneOfMany(Progress):
 class ManyRuns(Session):
     """Trains the runs of a TrainedRuns on an EncodedText, at most config.threads at a time.
 
-    bounds   bounds of the documents, as returned by documents.Marks.bounds
+    bounds   bounds of the documents, as returned by encoding.Marks.bounds
     prepare  function that changes the parameters of a new Word2Vec, and returns it
 
     The other arguments are as for Run. A checkpoint has the runs that are finished; it is written at the start, every

@@ -69,7 +69,7 @@ class Word2Vec(modelfile.Stored):
     ngrams   the rows of words and their n-grams, an Ngrams, with `subwords`; else None. Then emb_in, and emb_out if it
              is tied, have a row per word and per bucket of n-grams that occurs
 
-    Kernels work on `padded`, the same three arrays with zero-padded rows, as tiles.aligned makes them.
+    Kernels work on `padded`, the same three arrays with zero-padded rows, as arrays.aligned makes them.
     """
 
     kind = "word2vec"

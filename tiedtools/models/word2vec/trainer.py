@@ -48,7 +48,7 @@ class Word2VecTrainer(Trainer):
     Model = Word2Vec
     valid: EncodedText | None = None
     source: Any = None  # the Source that training continues from
-    marks: Any = None  # documents.Marks of several runs
+    marks: Any = None  # encoding.Marks of several runs
     advice = "lower `size`, or the vocabulary by `min_count` or `max_vocab`, or use `tying=tied`"
 
     def __init__(
