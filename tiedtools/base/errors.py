@@ -14,10 +14,8 @@ def printable(text: str) -> str:
 class TiedtoolsError(Exception):
     """An error in the input or the environment. The message is one line: file, line, problem, and remedy.
 
-    The command line prints the message and exits with `status`; tracebacks are reserved for bugs in tiedtools itself.
+    The command line prints the message; tracebacks are reserved for bugs in tiedtools itself.
     """
-
-    status = 1
 
     def __str__(self) -> str:
         return printable(str(self.args[0]) if self.args else "")  # KeyError would quote it
@@ -25,8 +23,6 @@ class TiedtoolsError(Exception):
 
 class Contradiction(TiedtoolsError, ValueError):
     """Settings out of range, or that exclude each other or are meaningless together."""
-
-    status = 2
 
 
 class Mistyped(Contradiction, TypeError):

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 from tiedtools.base.errors import TiedtoolsError, library
 
-TOKENIZERS = "none", "13a", "intl", "char", "zh"  # sacrebleu's tokenizers that need no other library
-
 
 class Bleu(NamedTuple):
     """BLEU in percent, sacrebleu's report line, and its signature of how BLEU was computed."""
@@ -20,7 +18,7 @@ def bleu(hypotheses: list[str], references: list[list[str]], tokenize: str = "no
     """Return the Bleu of translations.
 
     references  one or several lists, each as long as `hypotheses`
-    tokenize    one of TOKENIZERS; "none": split at spaces, for tokenized texts
+    tokenize    one of sacrebleu's tokenizers; "none": split at spaces, for tokenized texts
     lowercase   ignore case
 
     Raises TiedtoolsError if sacrebleu is not installed, and for no translations.

@@ -21,7 +21,6 @@ from tiedtools.base.settings import (
 
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
-ARCHITECTURES = {"cbow": "continuous bag of words", "skipgram": "skip-gram"}
 LR = {"cbow": (0.05, 0.2), "skipgram": (0.025, 0.035)}  # default learning rates: word2vec.c's, with fit_pmi
 
 
