@@ -1,5 +1,6 @@
 """The common bases of language and translation models."""
 
+import math
 from typing import Any
 
 from tiedtools.files import modelfile
@@ -8,13 +9,15 @@ from tiedtools.network.network import State
 from tiedtools.network.optimizers import optimizer
 from tiedtools.network.params import Params
 from tiedtools.network.threads import Team
+from tiedtools.text.vocab import Vocab
 from tiedtools.training.batches import Learner
 
 
 class Model(modelfile.Stored):
-    """A language or translation model, with its configuration and parameters."""
+    """A language or translation model, with its configuration, parameters, and the Vocab of the words it predicts."""
 
     config: Any
+    vocab: Vocab
     params: Params
     Team: type = Team
 
@@ -34,6 +37,11 @@ class Model(modelfile.Stored):
 
     def draw(self) -> None:
         self.params.draw(self.config.seed)
+
+    @property
+    def uniform_loss(self) -> float:
+        """See fit.py; with sampled softmax, corrected by expected counts, about as much."""
+        return math.log(len(self.vocab))
 
     @property
     def n_params(self) -> int:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -83,11 +82,6 @@ class LstmLM(BatchedModel):
             if config.subwords:
                 model.score(ids, ids, model.start(config.batch))  # composes all words
         return sum(sizes) + model.params.values.nbytes
-
-    @property
-    def uniform_loss(self) -> float:
-        """See fit.py; with sampled softmax, corrected by expected counts, about as much."""
-        return math.log(len(self.vocab))
 
     @property
     def identity(self) -> Arrays:

@@ -112,11 +112,6 @@ class Rnnlm(Model):
         initialization = 16 * V * (M + config.doc_dim)
         return values + max(sum(sizes), initialization)
 
-    @property
-    def uniform_loss(self) -> float:
-        """See fit.py."""
-        return math.log(len(self.vocab))
-
     def space(self, buffers: Buffers, segment: int, learning: bool) -> Workspace:
         """Return the Workspace of all threads."""
         c, n, largest = self.config, self.config.threads, int(np.diff(self.starts).max())

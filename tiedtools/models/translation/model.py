@@ -138,11 +138,6 @@ class Translator(BatchedModel):
             model.train_step(ids, ids, (), 0)
         return sum(sizes) + model.params.values.nbytes
 
-    @property
-    def uniform_loss(self) -> float:
-        """See fit.py."""
-        return math.log(len(self.target_vocab))
-
     def compile(self) -> None:
         word = np.zeros((1, 1), np.int32)
         self.train_step(word, word, (), 0)
