@@ -79,30 +79,30 @@ def check() -> None:
         raise TiedtoolsError(f"TIEDTOOLS_CPU={cpu_setting()}: {problem}")
 
 
-def choose_kernel(cpuinfo: str = "/proc/cpuinfo") -> None:
+def choose_kernel() -> None:
     """Select OpenBLAS's AVX-512 kernels on AMD CPUs that support AVX-512.
 
     The OpenBLAS bundled with NumPy and SciPy treats these CPUs as AVX2, which halves the speed of matrix products. A
     user-defined OPENBLAS_CORETYPE is respected.
     """
     needed = {f"avx512{part}" for part in ("f", "dq", "bw", "vl", "cd")}
-    if is_amd(cpuinfo) and needed <= set(cpu_fields(cpuinfo).get("flags", [])):
+    if is_amd() and needed <= set(cpu_fields().get("flags", [])):
         os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
 
 
-def cpu_fields(cpuinfo: str = "/proc/cpuinfo") -> dict[str, list[str]]:
+def cpu_fields() -> dict[str, list[str]]:
     """Return the fields of the first CPU in /proc/cpuinfo, name -> words; empty without this file."""
     try:
-        with open(cpuinfo) as file:
+        with open("/proc/cpuinfo") as file:
             fields = dict(line.split(":", 1) for line in file.read(8192).split("\n\n")[0].splitlines() if ":" in line)
     except OSError:
         return {}
     return {name.strip(): value.split() for name, value in fields.items()}
 
 
-def is_amd(cpuinfo: str = "/proc/cpuinfo") -> bool:
+def is_amd() -> bool:
     """Return whether the CPU is from AMD."""
-    return "AuthenticAMD" in cpu_fields(cpuinfo).get("vendor_id", [])
+    return "AuthenticAMD" in cpu_fields().get("vendor_id", [])
 
 
 QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota and its period

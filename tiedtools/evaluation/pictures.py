@@ -129,10 +129,10 @@ def is_number(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def picture(path: str, width: float = 6.4, height: float = 4.2) -> Iterator[Any]:
+def picture(path: str, width: float = 6.4) -> Iterator[Any]:
     """Yield Matplotlib axes; write the plot to `path` when the block ends, in the format of its file extension.
 
-    width, height  inches
+    width   in inches; the height is 4.2
 
     Raises TiedtoolsError immediately for another extension, without Matplotlib, and if `path` cannot be written.
     """
@@ -146,7 +146,7 @@ def picture(path: str, width: float = 6.4, height: float = 4.2) -> Iterator[Any]
 
     style = {**STYLE, "axes.prop_cycle": cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)}
     with open_output(path) as file, matplotlib.rc_context(style), warnings.catch_warnings(record=True) as caught:
-        figure = Figure((width, height), layout="constrained")
+        figure = Figure((width, 4.2), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure.add_subplot()
         figure.savefig(file, format=format, metadata={"Date": None} if format == "svg" else None)
