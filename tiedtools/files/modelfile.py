@@ -99,10 +99,8 @@ def load(path: str, expected: str = "model") -> tuple[dict[str, Any], list[str],
 
 def take_words(path: str, arrays: Arrays, expected: str = "model", name: str = "words") -> list[str]:
     """Remove the words, the array `name`, from the arrays of a file and return them."""
-    try:
+    with report_corrupt(path, expected):
         return as_bytes(arrays.pop(name)).decode().split("\n")
-    except (KeyError, ValueError) as error:
-        raise corrupt(path, error, expected) from None
 
 
 class Stored:

@@ -220,8 +220,6 @@ def summands(question: Any, index: Mapping[Any, int]) -> list[tuple[Any, int]]:
     """
     if question in index or not isinstance(question, str):
         return [(question, 1)]
-    if " " not in question:
-        return [(question, 1)]
     terms, sign = [], 1
     for field in filter(None, question.split(" ")):
         if field in ("+", "-"):
