@@ -163,7 +163,7 @@ def analogy_answer(
                 values, values_whole = split(right, used, len(runs))
                 accuracy, low, high, _ = estimate(values, values_whole, fisher=False)
                 counts = dict(section=section, questions=int(within.sum()), covered=int(used.sum()), runs=len(runs))
-                lines.append(dict(**counts, accuracy=accuracy, low=max(low, 0.0), high=min(high, 1.0), **label))
+                lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, **label))
                 if right_first is right:
                     continue
                 used &= known_first
@@ -198,8 +198,6 @@ def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: 
     lines = []
     for measure, numbers in values.items():
         value, low, high, n = estimate(numbers, fisher=measure == "cosines_rho")
-        if measure != "cosines_rho":
-            low, high = max(low, 0.0), min(high, 1.0)
         lines.append(dict(measure=measure, value=value, low=low, high=high, pairs=n))
     return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 

@@ -45,7 +45,8 @@ def estimate(values: Any, whole: Any = (), fisher: bool = True) -> Estimate:
     """Return the Estimate of a quantity from its values in R runs, NaN where a run has none.
 
     whole   its values in runs on the whole text, whose mean replaces that of `values`
-    fisher  the values are cosines or correlations: the interval is computed from z = artanh(value) (Fisher 1915)
+    fisher  the values are cosines or correlations: the interval is computed from z = artanh(value) (Fisher 1915);
+            otherwise they are shares: the interval is clipped to 0..1
 
     With fewer than MANY runs, the interval is mean +- t s, with Student's t for n - 1 degrees of freedom and the
     standard deviation s of the runs. Otherwise its bounds are the 2.5 and 97.5 percentiles, moved with the mean.
@@ -59,7 +60,7 @@ def estimate(values: Any, whole: Any = (), fisher: bool = True) -> Estimate:
         ends = middle.mean() + np.percentile(z, TAILS) - z.mean()
     else:
         ends = middle.mean() + np.array([-1, 1]) * stdtrit(n - 1, TAILS[1] / 100) * z.std(ddof=1)
-    low, high = np.tanh(ends) if fisher else ends
+    low, high = np.tanh(ends) if fisher else np.clip(ends, 0, 1)
     return Estimate(float(center.mean()), float(low), float(high), n)
 
 
@@ -219,11 +220,11 @@ def correlations(
     lines = []
     for one, of_set in zip(sets, judged):
         used = covered(of_set)
-        values = rhos(one, used, of_set)
+        values, whole = np.split(rhos(one, used, of_set), [len(of_set) - W])
         columns = [j.cosines[used] for j in of_set]
-        centers = columns[len(columns) - W :] if W else columns
+        centers = columns[-W:]  # all if W is 0
         samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)
-        mean, low, high, _ = estimate(values[: len(values) - W], values[len(values) - W :] if W else ())
+        mean, low, high, _ = estimate(values, whole)
         pairs_low, pairs_high = similarity.interval(samples)
         counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
         lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))
