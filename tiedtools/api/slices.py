@@ -89,7 +89,7 @@ def train_slices(
 
 def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
     """Raise TiedtoolsError unless the compass of an earlier training is of these settings and texts."""
-    (config, reading), header = Word2Vec(**settings).configured, modelfile.read(compass, {"header"})[0]
+    (config, reading), header = Word2Vec(**settings).configured, modelfile.read_header(compass)
     defaults = {field.name: field.default for field in dataclasses.fields(Reading)}
     trained = header["config"] | defaults | {name: header["settings"].get(name, defaults[name]) for name in defaults}
     for name, value in (dataclasses.asdict(config) | defaults | reading).items():

@@ -166,7 +166,7 @@ def kind(path: str) -> str | None:
     Raises the errors of `load`.
     """
     expected = "runs" if os.fspath(path).endswith(".runs") else "model"
-    return RNNLM if is_rnnlm(path) else read(path, {"header"}, expected)[0].get("kind")
+    return RNNLM if is_rnnlm(path) else read_header(path, expected).get("kind")
 
 
 def load_model(path: str, threads: int | None = None, says: str | None = None) -> Any:
@@ -241,6 +241,11 @@ def read(path: str, names: set[str] | None = None, expected: str = "model") -> t
     if not isinstance(header.get("config"), dict):
         raise corrupt(path, ValueError("its header has no config"))
     return header, arrays
+
+
+def read_header(path: str, expected: str = "model") -> dict[str, Any]:
+    """Read the header of a file, without its arrays. Raises the errors of `load`."""
+    return read(path, {"header"}, expected)[0]
 
 
 def read_array(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> np.ndarray:

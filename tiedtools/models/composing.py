@@ -28,7 +28,7 @@ def composer(path: str, vectors: Vectors | None = None) -> Callable[[list[str]],
     model_file, which = find_model(path) or (None, "in")
     config: dict[str, Any] = {}
     if model_file is not None and not modelfile.is_rnnlm(model_file):
-        config = modelfile.read(model_file, {"header"})[0]["config"]
+        config = modelfile.read_header(model_file)["config"]
     subwords = config.get("subwords")
     if vectors is None and (subwords == "ngrams" or is_fasttext(path)):
         vectors = Vectors.read(path)

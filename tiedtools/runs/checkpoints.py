@@ -92,8 +92,7 @@ class Checkpoint:
 
 def recorded(path: str, name: str) -> Any:
     """Return a setting of the run that wrote a checkpoint; None if the file does not contain it."""
-    header, _ = modelfile.read(path, {"header"}, modelfile.CHECKPOINT)
-    return header["config"].get("identity", {}).get("options", {}).get(name)
+    return modelfile.read_header(path, modelfile.CHECKPOINT)["config"].get("identity", {}).get("options", {}).get(name)
 
 
 def digest(ids: Any) -> str:

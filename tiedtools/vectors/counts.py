@@ -64,7 +64,7 @@ def settings(path: str) -> dict[str, Any]:
     path  as for `word_counts`
     """
     if (model := find_model(path)) and not modelfile.is_rnnlm(model[0]):
-        header = modelfile.read(model[0], {"header"})[0]
+        header = modelfile.read_header(model[0])
         return header.get("settings") or header["config"]  # of a file of runs
     record = None if model else recorded(path)
     found: dict[str, Any] = {**record["options"], **record["settings"]} if record else {}

@@ -83,7 +83,7 @@ def settings_of_source(path: str) -> dict[str, Any]:
         raise Contradiction("`init_from` is read twice: give a file, not standard input")
     split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
-        config = modelfile.read(path, {"header"})[0]["config"]
+        config = modelfile.read_header(path)["config"]
         if config.get("hs"):
             raise TiedtoolsError(f"{path}: a model with hierarchical softmax cannot be continued; read {path}:in")
         kept = {name: config[name] for name in KEPT if config.get(name) is not None}
