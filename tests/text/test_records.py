@@ -84,7 +84,7 @@ def test_errors_name_fields_in_objects():
 
 @pytest.mark.parametrize(
     "unit, ids",  # of the words and, 0, the ends of lines
-    [("text", [1, 2, 0, 3, 0, 4, 0]), ("line", [1, 2, 0, 3, 4, 0]), ("document", [1, 2, 0, 0, 3, 0, 4, 0, 0])],
+    [("text", [1, 2, 0, 3, 0, 4, 0]), ("line", [1, 2, 0, 3, 4, 0]), ("record", [1, 2, 0, 0, 3, 0, 4, 0, 0])],
 )
 def test_a_record_is_lines_a_line_or_a_document(unit, ids):
     source = prepared(io.BytesIO(as_json(["a b", "c\nd"]).encode()), field="text", unit=unit)
@@ -93,7 +93,7 @@ def test_a_record_is_lines_a_line_or_a_document(unit, ids):
     assert words == [" abcd"[k].replace(" ", "</s>") for k in ids]
     source = prepared(io.BytesIO(as_json(["10\u00a0000 euros"]).encode()), field="text", unit=unit)
     assert encode([source]).vocab.words[1:] == ["10\u00a0000", "euros"]  # only ASCII white space separates words
-    source = prepared(io.BytesIO(as_json(["a b", "c\nd", "", "a"]).encode()), field="text", unit="document")
+    source = prepared(io.BytesIO(as_json(["a b", "c\nd", "", "a"]).encode()), field="text", unit="record")
     text = encode([source], marks=(marks := Marks("record")))
     assert text.tokens_read == text.vocab.counts.sum() == 9 and text.vocab.counts[0] == 4  # none for separators
     assert [len(document) for document in documents(text.ids, marks.bounds(text.ids))] == [3, 4, 2]
@@ -106,7 +106,7 @@ def test_lines_that_lose_all_words_do_not_end_a_document(monkeypatch, field):
     monkeypatch.setattr("tiedtools.text.raw.BATCH", 5)
     text, rules = "a b\n***\nc\n\nd\n", "punctuation=drop"
     data = as_json([text]) if field else text
-    for unit, ends in ("text", 5), ("paragraph", 4), ("document", 4):
+    for unit, ends in ("text", 5), ("paragraph", 4), ("record", 4):
         source = prepared(io.BytesIO(data.encode()), rules, field, unit=unit, processes=2)
         assert (encode([source]).ids == 0).sum() == ends + (field is not None and unit == "paragraph"), unit
 

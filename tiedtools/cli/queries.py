@@ -225,7 +225,7 @@ output_option, binary_option = options_of(
     Files, "output", "binary", **OF_FILES | {"output": dict(default="-", help=OUTPUT_HELP)}
 )
 arguments = together(click.argument("path", metavar="MODEL"), click.argument("text", default="-", metavar="[TEXT]"))
-UNITS = {"line": "line", "doc": "document"}  # --unit -> unit of the Raw
+UNITS = {"line": "line", "doc": "record"}  # --unit -> unit of the Raw
 document_unit = lambda unit, field: "record" if field and unit == "doc" else unit  # see evaluation.documents.read
 unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
                      " empty lines.", "line")  # fmt: skip

@@ -36,7 +36,7 @@ class Raw:
     field      read this field of records, as for `records`; None: the source is plain text
     errors     as for Decoder
     unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
-               "document": like "text", but an empty line ends each record; "paragraph": like "text". With these two,
+               "record": like "text", but an empty line ends each record; "paragraph": like "text". With these two,
                lines of which no word remains are dropped, and blank lines only remain where the text has them
     processes  number of processes; None: one per core; 1: this one, which returns each line as soon as it is read
     """
@@ -68,16 +68,16 @@ class Raw:
         for text in records(self.source, self.field, self.errors):
             if self.unit == "line":
                 text = " ".join(WORD.findall(text))
-            elif self.unit == "document":
+            elif self.unit == "record":
                 text = "\n".join([*filter(str.strip, text.split("\n")), ""])
             # A document ends with an empty line; no paragraph continues in the next record.
-            yield text.removesuffix("\n" * (self.unit != "document")) + "\n" * (1 + (self.unit == "paragraph"))
+            yield text.removesuffix("\n" * (self.unit != "record")) + "\n" * (1 + (self.unit == "paragraph"))
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the text as bytes, in whole lines."""
         texts: Any = self.lines()
         if self.rules:
-            how = self.rules, self.unit in ("document", "paragraph")
+            how = self.rules, self.unit in ("record", "paragraph")
             texts = tokenized(texts, how, self.processes or available_cores(), shown(self.source))
         elif self.phrases and self.processes != 1:
             texts = batches(texts)

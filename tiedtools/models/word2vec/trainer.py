@@ -114,8 +114,8 @@ class Word2VecTrainer(Trainer):
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        unit = {"record": "document", "paragraph": "paragraph"}.get(self.resampling.document or "", "text")
-        source = self.raw(share, unit=unit)
+        document = self.resampling.document
+        source = self.raw(share, unit=document if document in ("record", "paragraph") else "text")
         text = encode(source, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
