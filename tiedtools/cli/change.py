@@ -15,7 +15,7 @@ from tiedtools.cli.options import explicit, flag, integer, json_option, option, 
 from tiedtools.cli.report import Report
 from tiedtools.cli.shared import reading_options
 from tiedtools.cli.training import files_of, settings_of, train
-from tiedtools.cli.uncertainty import aligned, brief, runs_of, span
+from tiedtools.cli.uncertainty import aligned, brief, span
 from tiedtools.cli.w2v import CHANGED, idle
 from tiedtools.files.output import STDOUT, refuse_clashes
 from tiedtools.models.word2vec.config import Config, Resampling, configure, written
@@ -58,6 +58,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     most from the first slice to the last or, for each WORD, its cosine to the first slice and its neighbors by slice.
     """
     from tiedtools.api.slices import read_slices
+    from tiedtools.evaluation.runsets import runs_of
     from tiedtools.evaluation.shift import adjusted, changes
 
     path = options["words"]

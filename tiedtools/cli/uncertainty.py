@@ -2,16 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tiedtools.cli.command import Answer, command, table, warn_idle
 from tiedtools.cli.options import Finite, integer, json_option, option
-
-if TYPE_CHECKING:
-    from tiedtools.vectors.runs import Runs
-    from tiedtools.vectors.vectors import Vectors
 
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
 
@@ -95,46 +91,17 @@ def similarity_answer(
     files: Sequence[str], sets: dict[str, Any], case: str, bootstrap: int, seed: int, reading: dict[str, Any]
 ) -> Answer:
     """Return the Answer of `eval-sim` if a file holds runs."""
-    import numpy as np
-
-    from tiedtools.evaluation.similarity import INTERVAL, judge, read_set
-    from tiedtools.evaluation.uncertainty import correlations, covered, difference, rhos
+    from tiedtools.evaluation.runsets import read_runs, similarities
+    from tiedtools.evaluation.similarity import INTERVAL, read_set
 
     loaded = [read_set(path, name) for name, path in sets.items()]
-    lines, differences, first = [], [], None
-    for file in files:
-        runs, whole = each_run(file, reading)
-        judged = [[judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in loaded]
-        of_file = correlations(loaded, judged, bootstrap, seed, len(whole))
-        lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
-        for one, *both in zip(loaded, first[0], judged) if first else ():
-            used, sizes = covered(*both), (first[1], len(runs))  # type: ignore[index]
-            a, b = (np.split(rhos(one, used, of_file), [n]) for of_file, n in zip(both, sizes))
-            gap, low, high, _ = difference(a[0], b[0], a[1], b[1])
-            differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
-        first = first or (judged, len(runs))
-    policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
+    lines, differences = similarities(read_runs(files, **reading), loaded, case, bootstrap, seed)
     columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
     text = table(columns, lines)
     if differences:
         text += "\n" + table(["set", "difference", "low", "high", "file"], differences)
+    policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
     return Answer(text, {**policy, "results": lines, "differences": differences})
-
-
-def runs_of(path: str, **reading: Any) -> "Runs":
-    """Read a file of runs, or any vectors as a single run."""
-    from tiedtools.vectors.runs import Runs, is_runs
-    from tiedtools.vectors.vectors import Vectors
-
-    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path, **reading))
-
-
-def each_run(file: str, reading: dict[str, Any]) -> "tuple[list[Vectors], list[Vectors]]":
-    """Return the Vectors of each run of a file, and of its runs on the whole text; a vector file is one run."""
-    from tiedtools.vectors.vectors import Vectors
-
-    runs = runs_of(file, **reading)
-    return [Vectors(*run) for run in runs], [Vectors(*run) for run in runs.on_whole_text]
 
 
 def analogy_answer(
@@ -142,35 +109,11 @@ def analogy_answer(
     reading: dict[str, Any],
 ) -> Answer:  # fmt: skip
     """Return the Answer of `eval-analogy` if a file holds runs."""
-    import numpy as np
-
-    from tiedtools.evaluation.analogysets import answer, methods_of, read_set
+    from tiedtools.evaluation.analogysets import read_set
+    from tiedtools.evaluation.runsets import analogies, read_runs
     from tiedtools.evaluation.similarity import INTERVAL
-    from tiedtools.evaluation.uncertainty import difference, estimate
 
-    # The accuracies on the questions `used` of the first n runs, and of those on the whole text.
-    split = lambda right, used, n: np.split(right[:, used].sum(1) / (used.sum() or np.nan), [n])
-    questions, lines, differences, first = read_set(path), [], [], {}
-    for file in files:
-        runs, whole = each_run(file, reading)
-        for way in methods_of(questions, method):
-            answered = [answer(run, questions, way, restrict, case) for run in (*runs, *whole)]
-            known, right = (np.array(each) for each in zip(*answered))
-            known, label = known.all(0), dict(method=way, file=file)
-            known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
-            for section, within in questions.sections.items():
-                used = within & known
-                values, values_whole = split(right, used, len(runs))
-                accuracy, low, high, _ = estimate(values, values_whole, fisher=False)
-                counts = dict(section=section, questions=int(within.sum()), covered=int(used.sum()), runs=len(runs))
-                lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, **label))
-                if right_first is right:
-                    continue
-                used &= known_first
-                (a, a_whole), (b, b_whole) = split(right_first, used, n_first), split(right, used, len(runs))
-                gap, low, high, _ = difference(a, b, a_whole, b_whole)
-                figures = dict(questions=int(used.sum()), difference=gap, low=max(low, -1.0), high=min(high, 1.0))
-                differences.append(dict(section=section, **figures, **label))
+    lines, differences = analogies(read_runs(files, **reading), read_set(path), method, restrict, case)
     columns = ["section", "questions", "covered", "runs", "accuracy", "low", "high", "method", "file"]
     text = table(columns, lines)
     if differences:
@@ -180,25 +123,11 @@ def analogy_answer(
 
 
 def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: dict[str, Any]) -> Answer:
-    """Return the Answer of `compare` if a file holds runs: run k of one is compared with run k of the other."""
-    import itertools
+    """Return the Answer of `compare` if a file holds runs."""
+    from tiedtools.evaluation.runsets import comparisons, read_runs
 
-    from tiedtools.evaluation.comparison import compare
-    from tiedtools.evaluation.uncertainty import estimate
-
-    sides = [each_run(path, reading)[0] for path in (a, b)]
-    pairs = zip(*(itertools.cycle(side) if len(side) == 1 else side for side in sides))
-    every = [compare(one, two, limit, top, seed) for one, two in itertools.islice(pairs, max(map(len, sides)))]
-    values = {
-        "cosines_rho": [result["cosines"]["rho"] for result in every],
-        "subspace_distance": [result["subspaces"]["distance"] for result in every],
-        "neighbors_shared": [result["neighbors"]["share"]["value"] for result in every],
-        "neighbors_jaccard": [result["neighbors"]["jaccard"]["value"] for result in every],
-    }
-    lines = []
-    for measure, numbers in values.items():
-        value, low, high, n = estimate(numbers, fisher=measure == "cosines_rho")
-        lines.append(dict(measure=measure, value=value, low=low, high=high, pairs=n))
+    one, two = read_runs([a, b], **reading)
+    lines = comparisons(one, two, limit, top, seed)
     return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 
 
@@ -220,6 +149,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     """
     from tiedtools.api.runs import Runs
     from tiedtools.base.errors import TiedtoolsError, UnknownWord
+    from tiedtools.evaluation.runsets import runs_of
     from tiedtools.evaluation.uncertainty import difference, estimate
 
     if len(terms) % 2:

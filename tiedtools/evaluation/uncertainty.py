@@ -1,4 +1,4 @@
-"""Means and intervals over many training runs: cosines, neighbors, correlations, and stability.
+"""Means and intervals over many training runs: cosines, neighbors, and stability.
 
 The runs are resamples of the documents of one text (the bootstrap) or differ only in their seeds; their standard
 deviation therefore estimates the standard error of the result of one run. A resample has only 63% of the documents,
@@ -196,36 +196,3 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
         ranks = f"{first:,} to {first + len(band) - 1:,}"
         lines.append(dict(ranks=ranks, **counts, shared=spread.mean, low=low, high=high))
     return lines, measured
-
-
-def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
-    """Return which pairs of a set all runs of these files cover, bool [pairs]."""
-    return np.logical_and.reduce([judged.used for runs in files for judged in runs])
-
-
-def rhos(one: similarity.SimilaritySet, used: np.ndarray, runs: Sequence[similarity.Judged]) -> np.ndarray:
-    """Return rho of each run on the pairs `used` of a set, float64 [R]."""
-    return np.array([similarity.spearman(one.scores[used], judged.cosines[used]) for judged in runs])
-
-
-def correlations(
-    sets: Sequence[similarity.SimilaritySet], judged: Sequence[Sequence[similarity.Judged]], resamples: int, seed: int,
-    W: int = 0
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Evaluate runs on similarity sets. judged: for each set, that of each run; the last W are on the whole text.
-
-    Returns a dict for each set: set, pairs, covered (in all runs); rho, low, high: see `estimate`; and pairs_low and
-    pairs_high: the 95% bootstrap interval of rho over pairs.
-    """
-    lines = []
-    for one, of_set in zip(sets, judged):
-        used = covered(of_set)
-        values, whole = np.split(rhos(one, used, of_set), [len(of_set) - W])
-        columns = [j.cosines[used] for j in of_set]
-        centers = columns[-W:]  # all if W is 0
-        samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)
-        mean, low, high, _ = estimate(values, whole)
-        pairs_low, pairs_high = similarity.interval(samples)
-        counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
-        lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))
-    return lines

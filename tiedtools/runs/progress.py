@@ -138,7 +138,8 @@ class Callbacks(Forwarder):
         except Exception as error:
             self.failure = error
         if bar:
-            print(end="", flush=True)
+            if sys.stdout is not None:
+                sys.stdout.flush()
             bar.refresh()
         if type(answer).__name__ in ("bool", "bool_") and not answer:  # also NumPy's
             self.stopped = True

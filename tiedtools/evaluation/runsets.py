@@ -1,0 +1,142 @@
+"""Similarity, analogies, and comparison of files of several training runs: means and intervals over the runs."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tiedtools.evaluation import analogysets, comparison, similarity
+from tiedtools.evaluation.uncertainty import difference, estimate
+from tiedtools.vectors.runs import Runs, is_runs
+from tiedtools.vectors.vectors import Vectors
+
+Lines = list[dict[str, Any]]
+
+
+class FileOfRuns(NamedTuple):
+    """The Vectors of each run of a file, and of its runs on the whole text."""
+
+    file: str
+    runs: list[Vectors]
+    whole: list[Vectors]
+
+
+def runs_of(path: str, **reading: Any) -> Runs:
+    """Read a file of runs, or any vectors as a single run; `reading` as for Vectors.read."""
+    return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path, **reading))
+
+
+def read_runs(files: Iterable[str], **reading: Any) -> Iterator[FileOfRuns]:
+    """Yield the FileOfRuns of each file when it is needed; arguments as for `runs_of`."""
+    for file in files:
+        runs = runs_of(file, **reading)
+        yield FileOfRuns(file, *([Vectors(*run) for run in some] for some in (runs, runs.on_whole_text)))
+
+
+def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
+    """Return which pairs of a set all runs of these files cover, bool [pairs]."""
+    return np.logical_and.reduce([judged.used for runs in files for judged in runs])
+
+
+def rhos(one: similarity.SimilaritySet, used: np.ndarray, runs: Sequence[similarity.Judged]) -> np.ndarray:
+    """Return rho of each run on the pairs `used` of a set, float64 [R]."""
+    return np.array([similarity.spearman(one.scores[used], judged.cosines[used]) for judged in runs])
+
+
+def correlations(
+    sets: Sequence[similarity.SimilaritySet], judged: Sequence[Sequence[similarity.Judged]], resamples: int, seed: int,
+    W: int = 0
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Evaluate runs on similarity sets. judged: for each set, that of each run; the last W are on the whole text.
+
+    Returns a dict for each set: set, pairs, covered (in all runs); rho, low, high: see `estimate`; and pairs_low and
+    pairs_high: the 95% bootstrap interval of rho over pairs.
+    """
+    lines = []
+    for one, of_set in zip(sets, judged):
+        used = covered(of_set)
+        values, whole = np.split(rhos(one, used, of_set), [len(of_set) - W])
+        columns = [j.cosines[used] for j in of_set]
+        centers = columns[-W:]  # all if W is 0
+        samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)
+        mean, low, high, _ = estimate(values, whole)
+        pairs_low, pairs_high = similarity.interval(samples)
+        counts = dict(set=one.name, pairs=len(one.pairs), covered=int(used.sum()))
+        lines.append(dict(**counts, rho=mean, low=low, high=high, pairs_low=pairs_low, pairs_high=pairs_high))
+    return lines
+
+
+def similarities(
+    files: Iterable[FileOfRuns], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
+) -> tuple[Lines, Lines]:
+    """Evaluate files of runs on similarity sets; `case` as for similarity.judge.
+
+    Returns the dicts of `correlations` for each file, with its number of runs, and the difference of each further file
+    from the first on each set, as a dict.
+    """
+    lines, differences, first = Lines(), Lines(), None
+    for file, runs, whole in files:
+        judged = [[similarity.judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in sets]
+        of_file = correlations(sets, judged, resamples, seed, len(whole))
+        lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
+        for one, *both in zip(sets, first[0], judged) if first else ():
+            used, sizes = covered(*both), (first[1], len(runs))  # type: ignore[index]
+            a, b = (np.split(rhos(one, used, of_file), [n]) for of_file, n in zip(both, sizes))
+            gap, low, high, _ = difference(a[0], b[0], a[1], b[1])
+            differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
+        first = first or (judged, len(runs))
+    return lines, differences
+
+
+def analogies(
+    files: Iterable[FileOfRuns], questions: analogysets.AnalogySet, method: str | None, restrict: int | None, case: str
+) -> tuple[Lines, Lines]:
+    """Evaluate files of runs on analogies; arguments as for analogysets.evaluate.
+
+    Returns a dict for each file, method, and section, and the difference of each further file from the first, likewise.
+    """
+    # The accuracies on the questions `used` of the first n runs, and of those on the whole text.
+    split = lambda right, used, n: np.split(right[:, used].sum(1) / (used.sum() or np.nan), [n])
+    lines, differences, first = Lines(), Lines(), dict[str, Any]()
+    for file, runs, whole in files:
+        for way in analogysets.methods_of(questions, method):
+            answered = [analogysets.answer(run, questions, way, restrict, case) for run in (*runs, *whole)]
+            known, right = (np.array(each) for each in zip(*answered))
+            known, label = known.all(0), dict(method=way, file=file)
+            known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
+            for section, within in questions.sections.items():
+                used = within & known
+                values, values_whole = split(right, used, len(runs))
+                accuracy, low, high, _ = estimate(values, values_whole, fisher=False)
+                counts = dict(section=section, questions=int(within.sum()), covered=int(used.sum()), runs=len(runs))
+                lines.append(dict(**counts, accuracy=accuracy, low=low, high=high, **label))
+                if right_first is right:
+                    continue
+                used &= known_first
+                (a, a_whole), (b, b_whole) = split(right_first, used, n_first), split(right, used, len(runs))
+                gap, low, high, _ = difference(a, b, a_whole, b_whole)
+                figures = dict(questions=int(used.sum()), difference=gap, low=max(low, -1.0), high=min(high, 1.0))
+                differences.append(dict(section=section, **figures, **label))
+    return lines, differences
+
+
+def comparisons(one: FileOfRuns, two: FileOfRuns, limit: int, top: int, seed: int) -> Lines:
+    """Compare run k of one file with run k of the other, or a single one with each; see comparison.compare.
+
+    Returns a dict for each measure.
+    """
+    sides = [itertools.cycle(file.runs) if len(file.runs) == 1 else file.runs for file in (one, two)]
+    pairs = itertools.islice(zip(*sides), max(len(one.runs), len(two.runs)))
+    every = [comparison.compare(a, b, limit, top, seed) for a, b in pairs]
+    values = {
+        "cosines_rho": [result["cosines"]["rho"] for result in every],
+        "subspace_distance": [result["subspaces"]["distance"] for result in every],
+        "neighbors_shared": [result["neighbors"]["share"]["value"] for result in every],
+        "neighbors_jaccard": [result["neighbors"]["jaccard"]["value"] for result in every],
+    }
+    lines = Lines()
+    for measure, numbers in values.items():
+        value, low, high, n = estimate(numbers, fisher=measure == "cosines_rho")
+        lines.append(dict(measure=measure, value=value, low=low, high=high, pairs=n))
+    return lines
