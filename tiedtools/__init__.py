@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from tiedtools.base.errors import TiedtoolsError as TiedtoolsError
     from tiedtools.evaluation.documents import SentenceVectors as SentenceVectors
     from tiedtools.text.phrases import Phrases as Phrases
-    from tiedtools.vectors.vectors import Vectors as KeyedVectors  # noqa: F401
     from tiedtools.vectors.vectors import Vectors as Vectors
+
+    KeyedVectors = Vectors
 
 # Public name -> its module, imported when it is first used: `import tiedtools` takes milliseconds.
 PUBLIC = {

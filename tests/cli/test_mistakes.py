@@ -57,7 +57,7 @@ MISTAKES = r"""
 2 generate lm.npz --temperature nan | finite
 2 generate lm.npz --lines -1 | lines
 2 nbest lm.npz --independent | --ids
-1 nbest lm.npz /dev/null | /dev/null: is empty
+1 nbest lm.npz empty | empty: is empty
 2 ppl lm.npz --cache -1 | '--cache': -1 is not in the range x>=0.
 2 nbest lm.npz --cache-theta 1 | --cache-theta requires --cache N
 2 predict lm.npz --cache 9 --cache-lambda 1 | '--cache-lambda': 1.0 is not in the range 0<x<1.
@@ -70,7 +70,7 @@ MISTAKES = r"""
 2 segment --chars -output text text | text: is used as both input and output
 2 segment --morphs --save - text | -: is used as both input and output, or for two outputs
 2 w2v text -size 0 | size
-1 w2v text --phrases /dev/null | /dev/null: is empty; give a list
+1 w2v text --phrases empty | empty: is empty; give a list
 2 w2v text -negative 0 | -negative
 1 w2v text -output nowhere/v | nowhere/v: cannot be written
 2 w2v text -output / | name a file in the folder, such as /vectors.txt
@@ -148,7 +148,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("TIEDTOOLS_MIRROR", str(tmp_path / "mirror"))  # instead of the internet
     write_toy(tmp_path)
     save(FakeLM(), "lm.npz")
-    files = {"text": "the cat sat on the mat\n" * 200, "bad": "a b 1\nc d\n", "other.txt": "1 2\nx 1 2\n"}
+    files = {"empty": "", "text": "the cat sat on the mat\n" * 200, "bad": "a b 1\nc d\n", "other.txt": "1 2\nx 1 2\n"}
     for name, text in {**files, "questions": ": s\nw1 w2 w3 w4\n"}.items():
         (tmp_path / name).write_text(text)
     return tmp_path

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 import toylm
@@ -289,6 +290,18 @@ def test_an_output_whose_disk_is_full_is_kept_in_another_folder(tmp_path, monkey
     (spare,) = home.glob("*/vectors.txt")
     assert spare.read_bytes() == b"all of it" and files.done == {"save_vocab": str(spare)} and not path.exists()
     assert str(error.value).endswith(f"; it is in {spare}") and not list(tmp_path.glob(".tiedtools*"))
+
+    old = dict.fromkeys(("m.npy", "m.words", "m.npy.run.json"), b"old")
+    for name, content in old.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(TiedtoolsError, match="No such file.*; it is in "):
+        with RunFiles(dict(output=str(tmp_path / "m.npy"), words=str(tmp_path / "m.words"))) as files:
+            files.record.sources = SimpleNamespace(found=[])
+            for partial in tmp_path.glob(".tiedtools*"):
+                partial.unlink()
+            files.finish(None, dict(output=lambda file: file.write(b"1"), words=lambda file: file.write(b"a")))
+    assert {name: (tmp_path / name).read_bytes() for name in old} == old
+    assert sorted(path.name for path in home.glob("m-*/*")) == sorted(old)
 
     home.rename(tmp_path / "elsewhere")
     monkeypatch.setattr(tempfile, "tempdir", str(home))

@@ -148,7 +148,7 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     read(path("a a b\n"), min_count=2, max_vocab=3)  # dropped from the text's own vocabulary
     assert messages().splitlines() == []
     read(path("a b\rc d\re f\r"))
-    assert "text: lines end in CR, so that it is a single line" in messages()
+    assert "text: its lines end in CR" in messages()
 
 
 @pytest.mark.parametrize("data, options, message", [

@@ -83,7 +83,9 @@ def start(arguments, folder, stdout=subprocess.DEVNULL, unbuffered=False):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1" if unbuffered else ""}
+    # Outputs that cannot be written where they should be are written to the home folder.
+    homes = dict(HOME=str(folder), XDG_CACHE_HOME=os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    environment = {**os.environ, **homes, "PYTHONUNBUFFERED": "1" if unbuffered else ""}
     return subprocess.Popen(
         arguments, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=ignore
     )

@@ -23,6 +23,7 @@ def test_looks_up_words():
     assert vectors["a"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         vectors["b"] -= 9  # in place, before the item is assigned
+    assert not any(vector.flags.writeable for _, vector in vectors.items())
     with pytest.raises(KeyError):
         vectors["c"]
 

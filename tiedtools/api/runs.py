@@ -10,6 +10,7 @@ from tiedtools.base.errors import TiedtoolsError, UnknownWord
 from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation import shift, uncertainty
 from tiedtools.vectors import runs
+from tiedtools.vectors.gensimnames import listed
 from tiedtools.vectors.neighbors import summands
 from tiedtools.vectors.vectors import limits
 
@@ -58,6 +59,7 @@ class Runs(runs.Runs):
 
     def stability(self, words: list[str], top: int = 10) -> list[float]:
         """Return for each word the share of its `top` nearest neighbors common to two runs."""
+        words = listed(words)
         if unknown := [word for word in words if word not in self.index]:
             raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")
         if checked("top", top, int, Range(1)) >= len(self.words):

@@ -301,7 +301,7 @@ def docvec(
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
-    matrix, first_lines = source.encode(text, document_unit(unit, field), errors)
+    matrix, _, first_lines = source.encode(text, document_unit(unit, field), errors)
     matrix = matrix.astype(np.float32)
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")

@@ -28,7 +28,7 @@ from tiedtools.vectors.vectors import Vectors
 CHUNK = 1 << 12  # documents scored at a time
 Queries = Sequence[list[str]]
 Read = tuple[np.ndarray, np.ndarray, Iterator[str]]
-Encoded = tuple[np.ndarray, Iterable[str]]
+Encoded = tuple[np.ndarray, np.ndarray, Iterable[str]]
 
 
 def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Read:
@@ -80,13 +80,16 @@ class DocumentVectors:
         self.model, self.lexicon, self.origin = without_resets(model), Lexicon(model.vocab), model.params["start_doc"]
 
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
-        """Return the vectors [N, D] of the documents of a text and of queries, and the first lines; see `read`."""
+        """Return the vectors [N, D] of the documents of a text and of queries, whether they have known words, bool [N],
+        and the first lines of documents; see `read`.
+        """
         codes, starts, first_lines = read(self.lexicon, [path], unit, errors, queries)
         vectors = np.empty((len(starts) - 1, len(self.origin)), self.origin.dtype)
         for k in range(0, len(vectors), CHUNK):
             documents = [self.lines(codes[i:j]) for i, j in itertools.pairwise(starts[k : k + CHUNK + 1])]
             vectors[k : k + CHUNK] = final_vectors(self.model, documents)
-        return vectors, first_lines
+        known = self.lexicon.readable(codes) & (codes != 0)
+        return vectors, np.diff(np.append(0, np.cumsum(known))[starts]) > 0, first_lines
 
     def lines(self, codes: np.ndarray) -> list[np.ndarray]:
         """Return the lines of a document as ID arrays, without empty ones after the first."""
@@ -177,7 +180,7 @@ class SentenceVectors:
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
-        return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), first_lines
+        return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), np.diff(bounds) > 0, first_lines
 
     def read(self, *text: Any) -> Read:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
@@ -214,7 +217,7 @@ class FastTextSentences:
         ]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         matrix = np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts])
-        return matrix, [" ".join(group[0]) for group in groups]
+        return matrix, np.any(matrix, 1), [" ".join(group[0]) for group in groups]
 
 
 def without_resets(model: Any) -> Any:
@@ -257,10 +260,9 @@ def similar(
     nor drawn. Raises TiedtoolsError for one in `numbers`, and if the text is too short.
     """
     typed = [WORD.findall(query) for query in queries]
-    matrix, first = source.encode(path, unit, errors, typed)
+    matrix, has_words, first = source.encode(path, unit, errors, typed)
     texts = list(first)
     n, kind = len(texts), "line" if unit == "line" else "document"
-    has_words = matrix.any(1)
     pool = np.flatnonzero(has_words[:n])
     if not n:
         raise TiedtoolsError(f"{shown(path)}: no {kind}s; give a text")

@@ -8,7 +8,7 @@ import collections
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,8 +131,8 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
         if isinstance(record, str | tuple) and not record:
             continue
         try:
-            if isinstance(record, str) and record.startswith("{"):
-                fields = json.loads(record)
+            if isinstance(record, Mapping) or isinstance(record, str) and record.startswith("{"):
+                fields = json.loads(record) if isinstance(record, str) else record
                 record = fields["sentence_good"], fields["sentence_bad"], fields.get("UID", name)
             good, bad, paradigm = [*(record.split("\t") if isinstance(record, str) else record), name][:3]
             yield Pair(where, str(paradigm), split(good), split(bad))

@@ -17,7 +17,6 @@ from typing import Any
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwritable, reason
 
 STDOUT = ("-", "/dev/stdout")
-FULL = errno.ENOSPC, errno.EDQUOT  # errors that may not occur in another folder
 OPENED = re.compile(r"/dev/(stderr|fd/\d{1,9})|/proc/(self|\d+)/fd/\d{1,9}")  # opened by the shell; not renamable
 
 

@@ -1,10 +1,12 @@
 """Checkpoints: the complete state of a training run, written atomically, from which an interrupted run resumes."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,9 +44,20 @@ class Checkpoint:
     def write(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Write the checkpoint. `progress` is a JSON-serializable dict. Raises TiedtoolsError if writing fails."""
         config, arrays = dict(identity=self.identity, progress=progress), dict(arrays, counts=self.vocab.counts)
-        with open_output(self.path) as file:
+        with open_output(self.path, self.put) as file:
             modelfile.save(file, modelfile.CHECKPOINT, config, self.vocab.words, arrays)
         self.written = time.monotonic()
+
+    def put(self, partial: str, target: str) -> None:
+        """Replace the checkpoint, unless another run, started at the same time, has written it."""
+        saved = None
+        with contextlib.suppress(TiedtoolsError, *modelfile.WRONG):
+            saved = modelfile.read_header(target, modelfile.CHECKPOINT)["config"]["identity"]
+        for problem, _ in self.differences(saved) if saved else ():
+            raise TiedtoolsError(
+                f"{self.path}: {problem}, and is still being written; give each run its own checkpoint"
+            )
+        os.replace(partial, target)
 
     def attempt(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Write the checkpoint, but only log a warning on failure, so that the run is not lost."""
@@ -69,21 +82,26 @@ class Checkpoint:
                 version = f"written by tiedtools {brief(header['version'])}; this is {__version__}"
                 raise self.other(version, "that version")
             saved, progress = header["config"]["identity"], header["config"]["progress"]
-            options, own = saved["options"], self.identity["options"]
-            if (mpi := options.get("mpi")) != own.get("mpi"):
-                required = "an MPI launcher" if mpi else "one process and no launcher"
-                raise self.other(f"was created with{'' if mpi else 'out'} MPI", required)
-            for name in {**options, **own}:
-                was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
-                if was != now:
-                    problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
-                    raise self.other(problem, "the options of the checkpoint")
             same_words = words == self.vocab.words and np.array_equal(arrays.pop("counts"), self.vocab.counts)
-            changed = [name for name, now in self.identity["texts"].items() if saved["texts"].get(name, "") != now]
-            for name in [*["vocabulary"] * (not same_words), *changed]:
-                raise self.other(f"was created with a different {name}", "the same texts and options")
+            for problem, needed in self.differences(saved, same_words):
+                raise self.other(problem, needed)
             check(progress, arrays)
         return progress, arrays
+
+    def differences(self, saved: dict[str, Any], same_words: bool = True) -> Iterator[tuple[str, str]]:
+        """Yield (problem, what is needed to resume) for each difference of the identity of another run."""
+        options, own = saved["options"], self.identity["options"]
+        if (mpi := options.get("mpi")) != own.get("mpi"):
+            required = "an MPI launcher" if mpi else "one process and no launcher"
+            yield f"was created with{'' if mpi else 'out'} MPI", required
+        for name in {**options, **own}:
+            was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
+            if was != now:
+                problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
+                yield problem, "the options of the checkpoint"
+        changed = [name for name, now in self.identity["texts"].items() if saved["texts"].get(name, "") != now]
+        for name in [*["vocabulary"] * (not same_words), *changed]:
+            yield f"was created with a different {name}", "the same texts and options"
 
     def other(self, problem: str, needed: str) -> TiedtoolsError:
         """Return the TiedtoolsError for a checkpoint of another run; `needed`: conditions to resume from it."""

@@ -22,9 +22,10 @@ from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError, Unwri
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
 from tiedtools.files.manifest import Record
-from tiedtools.files.output import FULL, STDOUT, is_file, open_log, open_output, open_packed, write_elsewhere
+from tiedtools.files.output import STDOUT, is_file, open_log, open_output, open_packed, write_elsewhere
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
+BESIDE = {"output": "words"}  # an output of two files, which are written together or not at all
 MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
 
 
@@ -129,22 +130,44 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
     def diverged(self) -> bool:
         return isinstance(self.stopped, Diverged)
 
-    def write(self, name: Any, write: Writer, targets: dict[Any, Target] | None = None) -> None:
-        """Call write(file) and complete an output, or one of `targets`; if its disk is full, do so in another folder.
+    def write(
+        self, name: Any, write: Writer, targets: dict[Any, Target] | None = None, write_beside: Writer | None = None
+    ) -> None:
+        """Call write(file) and complete an output, or one of `targets`; if its folder fails, do so in another one.
+
+        write_beside  writes the file BESIDE the output
 
         Failures are reported when the run ends. Writing to a terminal or a pipe can be interrupted immediately.
         """
         target: Target = (targets or self.outputs)[name]
+
+        def write_both(file: Any) -> None:
+            write(file)
+            if write_beside:
+                file.flush()  # reports a full disk before either file is renamed
+                second = self.outputs[BESIDE[name]]
+                with second.stack:
+                    write_beside(second.file)
+                second.final = second.final or second.path
+
         uninterrupted = contextlib.nullcontext() if target.path in STDOUT else interrupts.deferred()
         try:
             with uninterrupted:
                 try:
                     with target.stack:
-                        write(target.file)
+                        write_both(target.file)
                 except TiedtoolsError as error:
-                    if not is_file(target.path) or getattr(error.__context__, "errno", None) not in FULL:
+                    if not is_file(target.path) or not isinstance(error.__context__, OSError):
                         raise
                     target.final = write_elsewhere(target.path, write, error)
+                    folder = os.path.dirname(target.final)
+                    if write_beside:
+                        second = self.outputs[BESIDE[name]]
+                        second.final = os.path.join(folder, os.path.basename(second.path))
+                        with open_output(second.final) as file:
+                            write_beside(file)
+                    if targets is None and name in self.manifests:
+                        self.manifests[name] = Target(manifest_path(target.final), self.put)
                     self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
                 target.final = target.final or target.path
         except (OSError, MemoryError, TiedtoolsError) as error:
@@ -184,8 +207,9 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         """
         self.ended, self.stopped, self.results = True, stopped, list(writers)
         for name, write in writers.items():
-            if name in self.outputs and (not self.diverged or is_file(self.targets[name])):
-                self.write(name, write)
+            if name in self.outputs.keys() - BESIDE.values() and (not self.diverged or is_file(self.targets[name])):
+                second = BESIDE.get(name)
+                self.write(name, write, write_beside=writers[second] if second in self.outputs else None)
         if self.log and (path := os.path.realpath(self.log_path)) in self.backups:
             with contextlib.suppress(FileNotFoundError):
                 if self.diverged:

@@ -40,7 +40,7 @@ def sources(source: Any) -> list[Any]:
     if hasattr(source, "read"):
         if getattr(source, "closed", False):
             raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
-        if not getattr(source, "readable", lambda: True)():
+        if callable(readable := getattr(source, "readable", None)) and not readable():
             raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is open for writing; open it for reading")
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
@@ -117,7 +117,8 @@ def words_of(text: Any) -> list[str]:
     """Return the words of a string, or of an iterable of words, as a list. Raises TiedtoolsError for anything else."""
     if isinstance(text, str):
         return WORD.findall(text)
-    return as_line(1, words := list(text) if hasattr(text, "__iter__") else text) and words  # type: ignore[return-value]
+    words = text if isinstance(text, Mapping) or not hasattr(text, "__iter__") else list(text)
+    return as_line(1, words) and words  # type: ignore[return-value]
 
 
 def as_line(number: int, sentence: Any) -> bytes:

@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import itertools
 import json
 import os
 import sys
@@ -83,12 +84,17 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
             yield file
         return
     read: Any = getattr(path, "read", None)
-    if isinstance(path, Sentences) or read and isinstance(read(0), str):
-        texts = (text.encode("utf-8", "surrogateescape") for text in iter(lambda: read(BLOCK), ""))
-        raw = path if isinstance(path, Sentences) else Chunks(texts)
+    if isinstance(path, Sentences) or read and isinstance(first := read(0), str):
+        if isinstance(path, Sentences):
+            raw: Chunks = path
+        else:  # some readers ignore the size
+            texts = filter(None, itertools.chain([first], iter(lambda: read(BLOCK), "")))
+            raw = Chunks(text.encode("utf-8", "surrogateescape") for text in texts)
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
             yield watched
         return
+    if path == "-" and not hasattr(sys.stdin, "buffer"):
+        raise TiedtoolsError("standard input has no bytes here, as in a notebook; name a file")
     if path == "-" and sys.stdin.isatty():
         log.warning("reading standard input; end it with Ctrl-D")
     source = sys.stdin.buffer if path == "-" else path
@@ -156,8 +162,8 @@ def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for Rich Text Format."""
     if data.startswith(b"{\\rtf"):
         raise TiedtoolsError(f"{shown(path)}:1: is in Rich Text Format; save it as plain text, in UTF-8")
-    if b"\n" not in data and data.count(b"\r") > 1:
-        log.warning(f"{shown(path)}: lines end in CR, so that it is a single line; convert it: tr '\\r' '\\n'")
+    if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):
+        log.warning(f"{shown(path)}: its lines end in CR, which does not end a line here; convert it: tr '\\r' '\\n'")
     return data.removeprefix(codecs.BOM_UTF8)
 
 

@@ -113,14 +113,13 @@ class Vectors(GensimNames):
         if isinstance(word, slice):
             return self.take(word)
         if isinstance(word, Iterable) and not isinstance(word, str | bytes):
-            return np.asarray(self.matrix[[self.row(each) for each in word]], np.float32)
-        vector = np.asarray(self.matrix[self.row(word)], np.float32).view()
-        vector.flags.writeable = False  # it may be a row of a model's parameters
-        return vector
+            if not (isinstance(word, tuple | frozenset) and word in self.index):  # a word that is no string
+                return np.asarray(self.matrix[[self.row(each) for each in listed(word)]], np.float32)
+        return fixed(np.asarray(self.matrix[self.row(word)], np.float32))
 
     def items(self) -> Iterator[tuple[Any, Matrix]]:
-        """Iterate over (word, vector)."""
-        return zip(self.words, self.matrix)
+        """Iterate over (word, vector); vectors are not writable."""
+        return zip(self.words, map(fixed, self.matrix))
 
     def take(self, rows: Any) -> "Vectors":
         """Return the Vectors in a list or slice of rows, with their counts."""
@@ -264,8 +263,8 @@ class Vectors(GensimNames):
                 formats.read(rows, format)
         vectors = cls(*rows.result())
         vectors.path = path if path == "-" else os.path.abspath(path)
-        if model:
-            vectors.counts = word_counts(path, vectors.words)  # now: the file may be replaced later
+        if not vectors.composes:
+            vectors.counts = word_counts(path, vectors.words)  # now: the files may be replaced later
         return vectors
 
     load = read  # gensim's name
@@ -301,6 +300,13 @@ class Vectors(GensimNames):
             with open_packed(path) as file:
                 model = format == "fasttext"
                 self.write_stream(file, format, **dict(quantized=quantize, counts=self.counts) if model else {})
+
+
+def fixed(vector: Matrix) -> Matrix:
+    """Return a view that is not writable: a vector may be a row of a model's parameters."""
+    view = vector.view()
+    view.flags.writeable = False
+    return view
 
 
 def as_terms(terms: Terms | None) -> list[Any]:

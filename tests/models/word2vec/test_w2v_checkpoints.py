@@ -187,6 +187,24 @@ def test_a_lost_folder_is_reported_and_training_continues(tmp_path, monkeypatch,
         done(begun(str(folder / "c")))  # before any work
 
 
+@pytest.mark.parametrize("options", [*ALONE.values(), *DETERMINISTIC.values()], ids=str)
+def test_compilation_changes_nothing(options):
+    run = begun(**options)
+    before = [array.copy() for array in run.model.padded]
+    run.compile()
+    for array, expected in zip(run.model.padded, before):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_the_checkpoint_of_a_run_started_at_the_same_time_is_kept(tmp_path):
+    path = tmp_path / "c"
+    other = begun(str(path), lr=0.1)
+    done(begun(str(path)))
+    kept = path.read_bytes()
+    refused(lambda: done(other), "c: was created with `lr=0.05`; this run has 0.1, and is still being written")
+    assert path.read_bytes() == kept
+
+
 def test_incompatible_checkpoints_are_rejected(tmp_path):
     path = str(tmp_path / "c")
     done(begun(path))

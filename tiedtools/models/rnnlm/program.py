@@ -61,8 +61,8 @@ class ModelFile(Hooks):
         try:
             model = load_rnnlm(self.path)
         except TiedtoolsError as error:
-            remedy = "training continues the model in this file: to train a new one, choose another name"
-            raise TiedtoolsError(f"{str(error).rpartition('; ')[0]}; {remedy}") from None
+            why = "training continues the model in this file: to train a new one, choose another name"
+            raise TiedtoolsError(f"{error}; {why}") from None
         training = {name: getattr(config, name) for name in ("beta", "cutoff", "defer", "seed", "threads")}
         if np.array_equal(word_classes(model.vocab.counts, config.classes, model.config.old_classes), model.starts):
             training["classes"] = config.classes  # rnnlm's file has only the classes that have words

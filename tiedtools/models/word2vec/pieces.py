@@ -194,6 +194,7 @@ class Pieces(Workspace):
         for side in self.common.sides:
             side.spread(self.thread, 1.0, 1)  # changes of 0
         if self.common.threads > 1:
+            self.common.local[:] = self.common.proj
             store.merge_proj(self.common.proj, self.common.local, self.thread)
 
 
