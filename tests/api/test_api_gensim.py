@@ -218,7 +218,6 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: vectors.most_similar(3): TypeError,
         lambda: vectors.most_similar_to_given("king", iter(())): ValueError,
         lambda: vectors.n_similarity("king", "queen"): TypeError,
-        lambda: vectors.doesnt_match({"king": 1, "queen": 2}): TypeError,
         lambda: tt.Word2Vec(min_count=1).fit([{"text": "a b"}] * 9): TypeError,
         lambda: tt.documents([{"text": "a b"}], "text"): TypeError,
         lambda: tt.SentenceVectors(vectors, 0.1).word_vectors: tt.TiedtoolsError,

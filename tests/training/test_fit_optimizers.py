@@ -139,9 +139,8 @@ def test_divergence_after_averaging_has_begun_keeps_the_best_average(quiet):
 
 
 def test_checkpoints_hold_the_state_of_the_optimizer(tmp_path, quiet):
-    path = str(tmp_path / "c")
     for name, state in ("sgd", set()), ("asgd", {"average"}), ("adam", {"first", "second"}):
-        config, training = settings(name)
+        path, (config, training) = str(tmp_path / name), settings(name)
         fit(LstmLM(VOCAB, config), TRAIN, VALID, dataclasses.replace(training, epochs=1), quiet, path)
         arrays = modelfile.load(path)[2]
         found = {key.removeprefix("optimizer_") for key in arrays if key.startswith("optimizer_")}

@@ -25,7 +25,7 @@ class Messages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         message, context = printable(record.getMessage()), click.get_current_context(silent=True)
         line = (spelled(message, context.command) if context else message) + "\n"
-        with contextlib.suppress(OSError):  # a closed stderr must not end the run
+        with contextlib.suppress(OSError, AttributeError):  # a closed stderr, or None, must not end the run
             # One write, newline included, since other processes may also write.
             if tqdm := sys.modules.get("tqdm"):
                 tqdm.tqdm.write(line, file=sys.stderr, end="")

@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,10 +23,9 @@ def same_as(name: str) -> Any:
 
 
 def listed(words: Iterable[Any]) -> list[Any]:
-    """Return an iterable of words as a list. Raises TypeError for a string, whose items are letters, and a dict."""
-    if isinstance(words, str | Mapping):
-        what = "a single word" if isinstance(words, str) else "a dict"
-        raise Mistyped(f"{quoted(words)} is {what}; give a list of words")
+    """Return an iterable of words as a list. Raises TypeError for a string, whose items are letters."""
+    if isinstance(words, str):
+        raise Mistyped(f"{quoted(words)} is a single word; give a list of words")
     return list(words)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from common import refused
 from nmtcase import LENGTHS, V_SOURCE, V, batch, every_size, every_tying, gradient, model, pairs, values
+from slopes import slope
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
@@ -85,25 +86,21 @@ def test_gradients(tie, sizes, threads, rates):
     """Along random directions in each parameter; the objective is the mean over sentences."""
     m = model(tie, threads=threads, **sizes, **rates)
     grads, _ = gradient(m)
-    rng, e, given = np.random.default_rng(7), 1e-5, batch(m)
-    trained = lambda: m.train_step(given.ids, given.targets, (), 7)[0]  # with the masks of `gradient`
-    objective = lambda: (trained() if rates else -m.score(given.ids, given.targets).sum()) / len(LENGTHS)
+    rng, given = np.random.default_rng(7), batch(m)
+
+    def objective():
+        m.params.changed()
+        if rates:  # with the masks of `gradient`
+            return m.train_step(given.ids, given.targets, (), 7)[0] / len(LENGTHS)
+        return -m.score(given.ids, given.targets).sum() / len(LENGTHS)
+
     assert grads.keys() == dict(m.params.owners()).keys()
     for name, array in m.params.owners():
-        middle = array.copy()
         for _ in range(2):
-            direction = rng.normal(size=array.shape)
-            ends = []
-            for side in e, -e:
-                array[:] = middle + side * direction
-                m.params.changed()
-                ends.append(objective())
-            array[:] = middle
-            m.params.changed()
-            slope = (ends[0] - ends[1]) / (2 * e)
+            direction, numeric = slope(array, rng, objective)
             scale = np.linalg.norm(grads[name])
             assert scale > 1e-4, name
-            assert (grads[name] * direction).sum() == pytest.approx(slope, rel=1e-6, abs=1e-8 + 1e-7 * scale), name
+            assert (grads[name] * direction).sum() == pytest.approx(numeric, rel=1e-6, abs=1e-8 + 1e-7 * scale), name
 
 
 def close(ours, theirs, limit):
