@@ -149,14 +149,17 @@ def nbest(
     waiting = collections.deque()  # lines read but not yet scored
 
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
-        for path, (number, line) in ((text, line) for text in texts for line in raw_lines(text, errors)):
-            first = WORD.search(line) if ids else None
-            utterance, line = (first[0], line[first.end() :]) if first else (None, line)
-            if ids and not first:
-                raise TiedtoolsError(f"{shown(path)}:{number}: no utterance ID; remove the line, or omit --ids")
-            words = split(line)
-            waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
-            yield None if independent else utterance, words
+        for text in texts:
+            number = 0
+            for number, line in raw_lines(text, errors):
+                first = WORD.search(line) if ids else None
+                utterance, line = (first[0], line[first.end() :]) if first else (None, line)
+                if ids and not first:
+                    raise TiedtoolsError(f"{shown(text)}:{number}: no utterance ID; remove the line, or omit --ids")
+                words = split(line)
+                waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
+                yield None if independent else utterance, words
+            refuse_empty(text, number or not os.path.isfile(text))
 
     for text in filter(os.path.isfile, texts):  # a program may close a pipe without a question
         refuse_empty(text, os.path.getsize(text))

@@ -180,7 +180,8 @@ class SentenceVectors:
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors. SIF is estimated on the text, not on the queries."""
         rows, bounds, first_lines = self.read([path], unit, errors, queries)
-        return self.estimate(rows, bounds, len(bounds) - 1 - len(queries)), np.diff(bounds) > 0, first_lines
+        matrix = self.estimate(rows, bounds, len(bounds) - 1 - len(queries))
+        return matrix, (np.diff(bounds) > 0) & matrix.any(1), first_lines
 
     def read(self, *text: Any) -> Read:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""

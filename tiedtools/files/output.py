@@ -178,18 +178,23 @@ def check_space(sizes: dict[str, int]) -> None:
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
 
 
-def write_elsewhere(path: str, write: Callable[[Any], Any], error: BaseException) -> str:
-    """Write an output to the home or temporary folder and return its path; raise `error` if both fail."""
-    stem, extension = os.path.splitext(os.path.basename(path))
+def write_elsewhere(writers: dict[str, Callable[[Any], Any]], error: BaseException) -> list[str]:
+    """Write outputs to a new folder in the home or temporary folder and return their paths; raise `error` if both fail.
+
+    writers  path of each output -> function that writes it to a binary file
+    """
+    stem = os.path.splitext(os.path.basename(next(iter(writers))))[0]
     for folder in (os.path.expanduser("~"), tempfile.gettempdir()):
-        with contextlib.suppress(OSError, TiedtoolsError):
-            spare = os.path.join(tempfile.mkdtemp(prefix=f"{stem}-", dir=folder), stem + extension)
+        with contextlib.suppress(OSError):
+            spare = tempfile.mkdtemp(prefix=f"{stem}-", dir=folder)
             try:
-                with open_packed(spare) as file:
-                    write(file)
-                return spare
+                paths = {os.path.join(spare, os.path.basename(path)): write for path, write in writers.items()}
+                for path, write in paths.items():
+                    with open_packed(path) as file:
+                        write(file)
+                return list(paths)
             except TiedtoolsError:
-                os.rmdir(os.path.dirname(spare))
+                shutil.rmtree(spare, ignore_errors=True)
     raise error
 
 

@@ -74,6 +74,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
     log          the log, a text file opened for appending, or None
     stopped      the KeyboardInterrupt or Diverged that stopped training; None before the end and if it finished
     backups      path of an output or log -> path to which the file of an earlier finished run was moved
+    rescued      names of outputs written to another folder
     existed      path of an output written during training -> whether the file existed before
 
     Raises Contradiction if manifests are both requested and disabled.
@@ -98,6 +99,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         self.stopped: KeyboardInterrupt | Diverged | None = None
         self.results: list[str] = []  # names of the outputs written after training
         self.failures: list[BaseException] = []
+        self.rescued: set[str | None] = set()
         self.backups: dict[str, str] = {}
         self.existed: dict[str, bool] = {}
 
@@ -144,7 +146,9 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         def write_both(file: Any) -> None:
             write(file)
             if write_beside:
-                file.flush()  # reports a full disk before either file is renamed
+                file.flush()
+                if is_file(target.path):
+                    os.fsync(file.fileno())  # reports a full disk before either file is renamed
                 second = self.outputs[BESIDE[name]]
                 with second.stack:
                     write_beside(second.file)
@@ -159,15 +163,11 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                 except TiedtoolsError as error:
                     if not is_file(target.path) or not isinstance(error.__context__, OSError):
                         raise
-                    target.final = write_elsewhere(target.path, write, error)
-                    folder = os.path.dirname(target.final)
-                    if write_beside:
-                        second = self.outputs[BESIDE[name]]
-                        second.final = os.path.join(folder, os.path.basename(second.path))
-                        with open_output(second.final) as file:
-                            write_beside(file)
-                    if targets is None and name in self.manifests:
-                        self.manifests[name] = Target(manifest_path(target.final), self.put)
+                    files = {target: write} | ({self.outputs[BESIDE[name]]: write_beside} if write_beside else {})
+                    paths = write_elsewhere({each.path: writer for each, writer in files.items()}, error)
+                    for each, path in zip(files, paths):
+                        each.final = path
+                    self.rescued |= {name} if targets is None else set()
                     self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
                 target.final = target.final or target.path
         except (OSError, MemoryError, TiedtoolsError) as error:
@@ -287,6 +287,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             Path(manifest_path(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
         write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):
+            if name and name in self.rescued:
+                try:
+                    self.manifests[name] = Target(manifest_path(done[name]), os.replace)
+                except TiedtoolsError as error:
+                    self.failures.append(error)
+                    continue
             self.write(name, write, self.manifests)
 
 
