@@ -38,10 +38,7 @@ class Estimator(Renaming):
     instead: ClassVar = {"train": "`fit(text)`"}
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
-        settings = {
-            name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in settings.items()
-        }
-        self.settings = translated(settings, inspect.signature(type(self)).parameters)
+        self.settings = translated(as_strings(settings), inspect.signature(type(self)).parameters)
         self.history, self.configure = [], configure
         configure(**self.settings)  # checks them
 
@@ -150,5 +147,9 @@ def files(fields: dict[str, Any], *kinds: Any) -> list[Any]:
 
     Raises TypeError for unknown fields.
     """
-    paths = {name: os.fspath(path) if isinstance(path, os.PathLike) else path for name, path in fields.items()}
-    return sort_out(paths, *kinds, Files)
+    return sort_out(as_strings(fields), *kinds, Files)
+
+
+def as_strings(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with paths as strings."""
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in fields.items()}

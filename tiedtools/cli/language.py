@@ -159,10 +159,9 @@ def nbest(
                 words = split(line)
                 waiting.append({"line": number, **({"id": utterance} if ids else {}), "text": " ".join(words)})
                 yield None if independent else utterance, words
-            refuse_empty(text, number or not os.path.isfile(text))
+            if os.path.isfile(text):  # a program may close a pipe without a question
+                refuse_empty(text, number)
 
-    for text in filter(os.path.isfile, texts):  # a program may close a pipe without a question
-        refuse_empty(text, os.path.getsize(text))
     model, lexicon = load(path, **cache)
     split = splitter(**as_trained(model.settings, tokenize, phrases))
     if pairs:

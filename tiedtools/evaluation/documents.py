@@ -64,6 +64,12 @@ def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "stri
     return codes, np.append(begins[new], len(codes)), (" ".join(WORD.findall(line)) for line in lines)
 
 
+def known_words(lexicon: Any, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which codes are known words, bool [n], and the bounds of the documents among these, int64 [N + 1]."""
+    known = lexicon.readable(codes) & (codes != 0)
+    return known, np.append(0, np.cumsum(known))[starts]
+
+
 def new_documents(filled: np.ndarray, unit: str) -> np.ndarray:
     """Return which lines begin a document, bool [n]; `filled`: which lines have words. For `unit`, see `read`."""
     after_empty = ~np.append(False, filled[:-1])
@@ -88,8 +94,7 @@ class DocumentVectors:
         for k in range(0, len(vectors), CHUNK):
             documents = [self.lines(codes[i:j]) for i, j in itertools.pairwise(starts[k : k + CHUNK + 1])]
             vectors[k : k + CHUNK] = final_vectors(self.model, documents)
-        known = self.lexicon.readable(codes) & (codes != 0)
-        return vectors, np.diff(np.append(0, np.cumsum(known))[starts]) > 0, first_lines
+        return vectors, np.diff(known_words(self.lexicon, codes, starts)[1]) > 0, first_lines
 
     def lines(self, codes: np.ndarray) -> list[np.ndarray]:
         """Return the lines of a document as ID arrays, without empty ones after the first."""
@@ -186,9 +191,9 @@ class SentenceVectors:
     def read(self, *text: Any) -> Read:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
         codes, starts, first_lines = read(self.lexicon, *text)
-        known = self.lexicon.readable(codes) & (codes != 0)
+        known, bounds = known_words(self.lexicon, codes, starts)
         ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
-        return self.rows[ids[known]], np.append(0, np.cumsum(known))[starts], first_lines
+        return self.rows[ids[known]], bounds, first_lines
 
 
 class FastTextSentences:

@@ -54,9 +54,8 @@ class Checkpoint:
         with contextlib.suppress(TiedtoolsError, *modelfile.WRONG):
             saved = modelfile.read_header(target, modelfile.CHECKPOINT)["config"]["identity"]
         for problem, _ in self.differences(saved) if saved else ():
-            raise TiedtoolsError(
-                f"{self.path}: {problem}, and is still being written; give each run its own checkpoint"
-            )
+            what = f"belongs to another run that was started meanwhile ({problem})"
+            raise TiedtoolsError(f"{self.path}: {what}; give each run its own `checkpoint`")
         os.replace(partial, target)
 
     def attempt(self, progress: dict[str, Any], arrays: Arrays) -> None:

@@ -99,7 +99,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         self.stopped: KeyboardInterrupt | Diverged | None = None
         self.results: list[str] = []  # names of the outputs written after training
         self.failures: list[BaseException] = []
-        self.rescued: set[str | None] = set()
+        self.rescued: set[Any] = set()
         self.backups: dict[str, str] = {}
         self.existed: dict[str, bool] = {}
 
@@ -167,7 +167,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                     paths = write_elsewhere({each.path: writer for each, writer in files.items()}, error)
                     for each, path in zip(files, paths):
                         each.final = path
-                    self.rescued |= {name} if targets is None else set()
+                    if targets is None:
+                        self.rescued.add(name)
                     self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
                 target.final = target.final or target.path
         except (OSError, MemoryError, TiedtoolsError) as error:
@@ -282,12 +283,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         done = self.done
         written = [name for name in MODELS if name in done]
         models = [name for name in written if name in self.manifests]
-        outputs: list[str | None] = [*models[:1]] if self.stopped or not self.no_manifest else []
+        outputs: list[Any] = [*models[:1]] if self.stopped or not self.no_manifest else []
         for name in models[len(outputs) :]:
             Path(manifest_path(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
         write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):
-            if name and name in self.rescued:
+            if name in self.rescued:
                 try:
                     self.manifests[name] = Target(manifest_path(done[name]), os.replace)
                 except TiedtoolsError as error:

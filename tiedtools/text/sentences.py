@@ -117,8 +117,8 @@ def words_of(text: Any) -> list[str]:
     """Return the words of a string, or of an iterable of words, as a list. Raises TiedtoolsError for anything else."""
     if isinstance(text, str):
         return WORD.findall(text)
-    words = text if isinstance(text, Mapping) or not hasattr(text, "__iter__") else list(text)
-    return as_line(1, words) and words  # type: ignore[return-value]
+    words = list(text) if isinstance(text, Iterator) else text
+    return as_line(1, words) and list(words)  # type: ignore[return-value]
 
 
 def as_line(number: int, sentence: Any) -> bytes:

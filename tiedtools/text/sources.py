@@ -68,6 +68,17 @@ def counted(n: Any, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def as_chunks(source: Any) -> Chunks | None:
+    """Return Sentences as they are, and an open text file as Chunks; None for anything else."""
+    if isinstance(source, Sentences):
+        return source
+    read: Any = getattr(source, "read", None)
+    if not read or not isinstance(first := read(0), str):
+        return None
+    texts = filter(None, itertools.chain([first], iter(lambda: read(BLOCK), "")))  # some readers ignore the size
+    return Chunks(text.encode("utf-8", "surrogateescape") for text in texts)
+
+
 @contextlib.contextmanager
 def open_source(path: Any) -> Iterator[BinaryIO]:
     """Open a path, a URL, a Part, or a raw.Raw for reading bytes; `-` is standard input.
@@ -83,13 +94,7 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
         with contextlib.closing(io.BufferedReader(Chunks(path.pieces(), together=False), BLOCK)) as file:
             yield file
         return
-    read: Any = getattr(path, "read", None)
-    if isinstance(path, Sentences) or read and isinstance(first := read(0), str):
-        if isinstance(path, Sentences):
-            raw: Chunks = path
-        else:  # some readers ignore the size
-            texts = filter(None, itertools.chain([first], iter(lambda: read(BLOCK), "")))
-            raw = Chunks(text.encode("utf-8", "surrogateescape") for text in texts)
+    if raw := as_chunks(path):
         with digests.watched(shown(path), io.BufferedReader(raw, BLOCK)) as watched:
             yield watched
         return

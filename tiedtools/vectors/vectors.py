@@ -6,7 +6,7 @@ import os
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO, cast
 
@@ -42,7 +42,6 @@ class Vectors(GensimNames):
 
     words: Any
     matrix: Any
-    path: str | None = field(default=None, init=False)  # of the file that was read
 
     def __post_init__(self) -> None:
         if not (isinstance(self.words, list) or hasattr(self.matrix, "has_ngrams")):
@@ -66,7 +65,7 @@ class Vectors(GensimNames):
     @cached_property
     def counts(self) -> Matrix | None:
         """Counts of the words in the training text, int64 [V], from the model or the file; None if unknown."""
-        return None if self.path is None else word_counts(self.path, self.words)
+        return self.words.model.counts() if hasattr(self.words, "model") else None  # of fastText; see `read`
 
     @property
     def dim(self) -> int:
@@ -113,8 +112,7 @@ class Vectors(GensimNames):
         if isinstance(word, slice):
             return self.take(word)
         if isinstance(word, Iterable) and not isinstance(word, str | bytes):
-            if not (isinstance(word, tuple | frozenset) and word in self.index):  # a word that is no string
-                return np.asarray(self.matrix[[self.row(each) for each in listed(word)]], np.float32)
+            return np.asarray(self.matrix[[self.row(each) for each in word]], np.float32)
         return fixed(np.asarray(self.matrix[self.row(word)], np.float32))
 
     def items(self) -> Iterator[tuple[Any, Matrix]]:
@@ -262,8 +260,7 @@ class Vectors(GensimNames):
             else:
                 formats.read(rows, format)
         vectors = cls(*rows.result())
-        vectors.path = path if path == "-" else os.path.abspath(path)
-        if not vectors.composes:
+        if not hasattr(vectors.words, "model"):
             vectors.counts = word_counts(path, vectors.words)  # now: the files may be replaced later
         return vectors
 

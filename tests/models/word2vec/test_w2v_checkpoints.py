@@ -201,7 +201,7 @@ def test_the_checkpoint_of_a_run_started_at_the_same_time_is_kept(tmp_path):
     other = begun(str(path), lr=0.1)
     done(begun(str(path)))
     kept = path.read_bytes()
-    refused(lambda: done(other), "c: was created with `lr=0.05`; this run has 0.1, and is still being written")
+    refused(lambda: done(other), "c: belongs to another run", "was created with `lr=0.05`; this run has 0.1")
     assert path.read_bytes() == kept
 
 
