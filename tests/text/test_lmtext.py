@@ -149,6 +149,8 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     assert messages().splitlines() == []
     read(path("a b\rc d\re f\r"))
     assert "text: its lines end in CR" in messages()
+    read(path("\ufeff\n<!DOCTYPE HTML>\na b\n"))
+    assert "text: is HTML" in messages()
 
 
 @pytest.mark.parametrize("data, options, message", [

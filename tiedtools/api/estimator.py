@@ -118,7 +118,7 @@ class Estimator(Renaming):
             progress = Bar()
             progress.perplexities = trainer.schedule is not None
         if self.trained is not None and not (trainer.files.resume or trainer.origin):
-            what = "the model is already trained: `fit` replaces it by a new one, trained from scratch"
+            what = "the model is already trained: `fit` trains a new one from scratch"
             log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")
         listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
         with interrupts.listening():

@@ -60,7 +60,7 @@ class LanguageModel(Estimator):
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
         if kind in CELLS and kind not in kinds():
             if "cell" in settings:
-                raise Contradiction(f"`cell` is {kind} already, as the kind says; omit it")
+                raise Contradiction(f"`cell` is already {kind}; omit it")
             kind, settings = "lm", settings | dict(cell=kind)
         one_of("kind", kind, [*kinds(), "gru", "rhn"])
         self.kind = kind

@@ -45,7 +45,7 @@ def train_slices(
         raise TiedtoolsError(f"{what}, not {' '.join(texts)}")
     config = Word2Vec(**settings).configured[0]
     if config.hs:
-        raise Contradiction("`hs` and `slices` exclude each other: no training continues with its tree")
+        raise Contradiction("`hs` and `slices` exclude each other: Huffman trees cannot be continued")
     compass = os.path.join(folder, COMPASS)
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}

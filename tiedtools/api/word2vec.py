@@ -125,5 +125,5 @@ class Word2Vec(Estimator):
         from tiedtools.api.runs import Runs
 
         if not (complete := getattr(self.model, "complete", None)):
-            raise TiedtoolsError("the model is a single one; call `fit` with `runs`")
+            raise TiedtoolsError("this is a single model; call `fit` with `runs`")
         return Runs.of(complete())

@@ -213,7 +213,7 @@ class Reading(Checked):
         " lower,language=tr; words: TEXT is words separated by whitespace.  [default: words]"
     )
     phrases: object | None = setting(None, metavar="LIST")(
-        "Join the phrases in a list, written by `tiedtools phrases --save`, in the words of TEXT.  [default: none]"
+        "Join the phrases of LIST, written by `tiedtools phrases --save`, in TEXT.  [default: none]"
     )
     field: str | None = setting(None, metavar="NAME")(
         "Read this field of JSON lines, or this column of CSV or TSV; a.b is field b of the object a.  [default: TEXT"
@@ -249,11 +249,10 @@ class Continuation(Checked):
         " the defaults."
     )
     grow: bool = setting(False)(
-        "With `init_from`, new words of TEXT join the vocabulary; `min_count` and `max_vocab` are of TEXT."
+        "With `init_from`, add new words of TEXT to the vocabulary, subject to `min_count` and `max_vocab`."
     )
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(
-        "With `init_from`, parameters that are not changed: input vectors, output vectors, or all vectors of the words"
-        " in FILE."
+        "With `init_from`, freeze input vectors (in), output vectors (out), or all vectors of the words in FILE (old)."
     )
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -271,8 +270,7 @@ class LmContinuation(Continuation):
         " layers and text are. The learning-rate schedule starts anew. Counts of words are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
-        "With `init_from`, parameters that are not changed: input and output embeddings, with `subwords` also the"
-        " layers that compose them."
+        "With `init_from`, freeze the input and output embeddings and, with `subwords`, the layers that compose them."
     )
 
     def mistakes(self) -> Iterator[Mistake]:

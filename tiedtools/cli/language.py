@@ -118,8 +118,8 @@ def generate(
 @flag("independent", "With --ids, reset the model's state at the start of each utterance.")
 @integer("batch", 64, "Batch size in hypotheses; 1 scores each line immediately.", most=4096)
 @option("oov-logprob", type=Finite(-1000, 0), default=-5.0, help="Log10 probability of each word outside the"
-        " vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these words: a line of unknown words would"
-        " win.")  # fmt: skip
+        " vocabulary if it has no `<unk>`; rnnlm's by default. 0 skips these words, favoring lines of unknown"
+        " words.")  # fmt: skip
 @cache_options
 @split_options
 @json_option("Print one JSON object per line.")

@@ -188,7 +188,7 @@ def attention(pictures: Any, axes: Any, path: str, line: int) -> None:
     pictures.attention(axes, *pictures.read_attention(path, line))
 
 
-@command("explore", "Write a page of word vectors to look at.", reads="path", writes="target")
+@command("explore", "Write an interactive map of words.", reads="path", writes="target")
 @click.argument("path", metavar="VECTORS")
 @option("output", "target", also="o", required=True, metavar="FILE", help="Output file, an HTML page.")
 @choice("projection", "pca tsne umap", METHODS, "pca")

@@ -88,7 +88,7 @@ def nn(
             return restrict, None, 0
         least = 0 if all_counts else min_count or default_min_count(known)
         if min_count is None and (rare := int((known < least).sum())):
-            left_out = f"{rare:,} of {len(known):,} words, which occur less than {least} times"
+            left_out = f"{rare:,} of {len(known):,} words, which occur fewer than {least} times"
             log.info(f"{path}: leaving out {left_out}; --min-count 0 includes them")
         return min(frequent(known, least), restrict or len(known)), known, least
 
@@ -229,8 +229,8 @@ UNITS = {"line": "line", "doc": "record"}  # --unit -> unit of the Raw
 document_unit = lambda unit, field: "record" if field and unit == "doc" else unit  # see evaluation.documents.read
 unit_option = choice("unit", "line doc", "Compute one vector per line, or per document; documents are separated by"
                      " empty lines.", "line")  # fmt: skip
-sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weigh words by A / (A +"
-                    " their proportion in TEXT), and remove the common component of TEXT (SIF; Arora et al. use"
+sif_option = option("sif", type=Finite(0, min_open=True), metavar="A", help="With word vectors: weight words by A / (A"
+                    " + proportion in TEXT), and remove the common component of TEXT (SIF; Arora et al. use"
                     " 0.001).")  # fmt: skip
 
 

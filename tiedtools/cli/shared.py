@@ -45,8 +45,8 @@ def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> An
 cache_options = together(
     integer("cache", 0, "Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no"
             " cache.", least=0, is_eager=True),
-    option("cache-theta", type=Finite(0, 1000), default=1.0, callback=with_cache, help="With --cache, factor of the"
-           " scores of the cache: the greater, the more similar the contexts it repeats."),
+    option("cache-theta", type=Finite(0, 1000), default=1.0, callback=with_cache, help="With --cache, scale of the"
+           " cache's scores; larger values favor more similar contexts."),
     option("cache-lambda", type=Finite(0, 1, min_open=True, max_open=True), default=0.1, callback=with_cache,
            help="With --cache, weight of the cache's probabilities. Tune both on a validation text."),
 )  # fmt: skip

@@ -38,7 +38,7 @@ def begin(ctx: click.Context) -> None:
             note = f"the {kind} will be in {model_path}; --{name.replace('_', '-')} FILE chooses another name"
             ctx.meta["note"] = logging.WARNING, note
     if not model_path and command != "w2v":
-        ctx.meta["note"] = logging.INFO, "the model itself will not be kept; --save-model FILE keeps it"
+        ctx.meta["note"] = logging.INFO, "the model will not be saved; --save-model FILE saves it"
 
 
 def free_name(ctx: click.Context) -> str | None:

@@ -140,7 +140,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     """Print the cosine of A and B; of a file of runs, the mean over its runs and its 95% interval.
 
     A and B are words, or sums of words in quotes, such as "man - woman", an axis: the sum of the unit-length vectors
-    of its words. The place of a word on an axis is its cosine with it.
+    of its words. A word's position on an axis is its cosine with it.
 
     A file of runs is written by `tiedtools w2v --runs`. The mean is over the runs on the whole text, if there are
     such runs, else over all; the interval is computed from z = artanh(cosine): mean +- t s, with the standard deviation
@@ -194,8 +194,8 @@ def stability(
 
     RUNS is written by `tiedtools w2v --runs`. The share is the mean over all pairs of runs that have the word. Without
     WORD, the table has a line for each band of word frequency: the ranks, the number of words drawn, the lowest count
-    in the band, the mean number of runs that have a word, and the mean share with its 95% interval over words. What is
-    common to two resamples of the same documents is what one training run can be trusted with.
+    in the band, the mean number of runs that have a word, and the mean share with its 95% interval over words. In one
+    run, trust only neighbors that two resamples of the same documents share.
     """
     from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation import uncertainty

@@ -291,7 +291,7 @@ def mapped(path: str, name: str) -> np.ndarray:
             shape, order, dtype = npy_header(member)
             header = member.tell()
         if math.prod(shape) * dtype.itemsize + header != members[name].file_size:
-            raise ValueError(f"array {quoted(name)} of shape {shape} does not fill its place")
+            raise ValueError(f"array {quoted(name)} of shape {shape} does not match its size")
         file.seek(members[name].header_offset + 26)
         names = struct.unpack("<HH", file.read(4))  # lengths of the name and the extra field after the local header
         start = file.tell() + sum(names) + header

@@ -242,15 +242,15 @@ class Optimization(Checked):
     """
 
     optimizer: str = setting("sgd", choices=OPTIMIZERS)(
-        "asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: from when validation"
-        " no longer improves (see `nonmono`). Both imply `schedule=constant`."
+        "asgd: SGD that scores and saves the average of the parameters after each step; nt-asgd: asgd once validation"
+        " stops improving (see `nonmono`). Both imply `schedule=constant`."
     )
     nonmono: int = setting(5, Range(1, 10**6), metavar="N")(
-        "With `optimizer=nt-asgd`, begin to average after an epoch whose validation loss exceeds the lowest of those"
-        " more than N epochs earlier."
+        "With `optimizer=nt-asgd`, begin to average after an epoch whose validation loss exceeds the lowest loss"
+        " of the epochs more than N before."
     )
     average_after: int = setting(0, Range(0, 10**6), metavar="N")(
-        "With `optimizer=nt-asgd`, begin to average after N epochs at the latest; 0: when `nonmono` says."
+        "With `optimizer=nt-asgd`, begin to average after N epochs at the latest; 0: see `nonmono`."
     )
     l2: float = setting(0.0, Range(0), metavar="L")(
         "Weight decay in the loss: add L/2 |parameters|^2 to the objective, before clipping (Zilly et al.)."
@@ -303,7 +303,7 @@ class Shorthands(Checked):
         "Use a paper's settings; options given explicitly override them. `help` lists the presets."
     )
     dropout: float | None = setting(None, PROBABILITY, metavar="P")(
-        "Dropout probability at all sites, not of `drop_weights`; the --drop options set it for one site."
+        "Dropout probability at all sites but `drop_weights`; the --drop options set it for one site."
     )
 
 

@@ -169,7 +169,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                         each.final = path
                     if targets is None:
                         self.rescued.add(name)
-                    self.failures.append(TiedtoolsError(f"{error}; it is in {target.final}"))
+                    self.failures.append(TiedtoolsError(f"{error}; saved in {target.final}"))
                 target.final = target.final or target.path
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failures.append(error)

@@ -142,7 +142,7 @@ def short(pair: Pair, references: list[str]) -> tuple[Pair, list[str]]:
     if long := keep.count(False):
         what = f"{counted(long, 'sentence pair')} of more than {LONGEST:,} words or symbols"
         if long == len(keep):
-            raise TiedtoolsError(f"validation text: has only {what}; give one of sentences")
+            raise TiedtoolsError(f"validation text: has only {what}; shorten its sentences")
         log.warning(f"validation text: {what} left out")
         sides = [[*itertools.compress(side, keep)] for side in sides]
         pair, references = Pair(*map(np.concatenate, sides)), [*itertools.compress(references, keep)]

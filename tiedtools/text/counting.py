@@ -164,7 +164,7 @@ class WordTable:
 
 def full(error: OSError) -> TiedtoolsError:
     """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
-    problem = f"{tempfile.gettempdir()}: {error.strerror}; token ids need 4 bytes of disk space per word"
+    problem = f"{tempfile.gettempdir()}: {error.strerror}; token IDs need 4 bytes of disk space per word"
     return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
 
 

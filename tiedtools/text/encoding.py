@@ -51,7 +51,7 @@ class EncodedText:
                 # One call may return less than requested: on Linux at most 2 GiB.
                 n = os.preadv(self.file.fileno(), [view[done:]], 4 * start + done)
                 if not n:
-                    raise OSError("the temporary file of token ids is truncated")
+                    raise OSError("the temporary file of token IDs is truncated")
                 done += n
         except OSError as error:
             raise unreadable(tempfile.gettempdir(), error) from None

@@ -53,10 +53,10 @@ class Phrases(Checked):
         " to 1, as in gensim."
     )
     threshold: float | tuple = setting(())(  # type: ignore[type-arg]
-        "Join pairs with a score above this; repeatable: one pass for each threshold, on the joined text of the pass"
-        " before.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]"
+        "Join pairs with a score above this; repeatable: one pass for each threshold, on the text joined so"
+        " far.  [default: 100; 10 and 0.5 with `scoring=default` and npmi]"
     )
-    min_count: int = setting(5, Range(1))("Discard pairs that occur less often than this, as the scores do.")
+    min_count: int = setting(5, Range(1))("Minimum count of a pair, which the scores subtract or require.")
     delimiter: str = setting("_", metavar="TEXT")("Text between the words of a phrase.")
     connectors: str | tuple | None = setting(None, metavar="WORDS")(  # type: ignore[type-arg]
         "Words that may stand between the two words of a phrase, such as of in bank_of_america, separated by commas;"

@@ -219,7 +219,7 @@ def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
             try:
                 yield text.encode("utf-8", "surrogatepass").decode("utf-8", errors)
             except UnicodeDecodeError:
-                raise Wrong(line, "half of a surrogate pair; `errors='replace'` substitutes U+FFFD") from None
+                raise Wrong(line, "an unpaired surrogate; `errors='replace'` substitutes U+FFFD") from None
             number += 1
     except Wrong as wrong:
         line, problem = wrong.args

@@ -100,7 +100,7 @@ class Sentences(Chunks):
 
     def __init__(self, sentences: Any) -> None:
         if getattr(sentences, "gi_frame", True) is None:
-            raise Contradiction("sentences: this generator is used up; make it anew, or give a list of its sentences")
+            raise Contradiction("sentences: this generator is exhausted; recreate it, or give a list of sentences")
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:

@@ -165,6 +165,8 @@ def has_trailing_data(source: Any) -> bool | None:
 
 def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for Rich Text Format."""
+    if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        log.warning(f"{shown(path)}: is HTML, whose tags are read as words; convert it to plain text first")
     if data.startswith(b"{\\rtf"):
         raise TiedtoolsError(f"{shown(path)}:1: is in Rich Text Format; save it as plain text, in UTF-8")
     if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):

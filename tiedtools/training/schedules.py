@@ -38,8 +38,9 @@ class Training(Checked):
     lr: float = setting(20.0, Range(0, min_open=True))("Initial learning rate.")
     clip: float = setting(0.25, Range(0))("Clip the global gradient norm to this value; 0 disables.")
     schedule: str = setting("plateau", choices=("plateau", "decay", "constant", "halving"))(
-        "Reduce the learning rate after each epoch without improvement, after every epoch, never, or as rnnlm does:"
-        " halve it after every epoch once an epoch gains little, and end after the second such epoch."
+        "plateau: reduce the learning rate after each epoch without improvement; decay: after every epoch; constant:"
+        " never; halving: as rnnlm does, halve it after every epoch once an epoch gains little, and end after the"
+        " second such epoch."
     )
     decay: float = setting(4.0, Range(1))("Divide the learning rate by this at each reduction.")
     min_gain: float = setting(0.0, Range(0))(

@@ -293,7 +293,7 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
         if not word or unwritable.search(word):
             problem = "is empty, or is not valid Unicode; rename it"
             if re.search(SPACES, word):
-                problem = f"has white space that {format} files cannot hold; see `tiedtools convert --spaces`"
+                problem = f"has whitespace that {format} files cannot hold; see `tiedtools convert --spaces`"
             raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
     if not (fits := finite_rows(matrix, LARGEST_HALF if dtype == "float16" else np.inf)).all():
         row = int(fits.argmin())

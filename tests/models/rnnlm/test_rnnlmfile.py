@@ -15,7 +15,7 @@ from rnnlmcase import CONFIGS, DOC, every_config, model, score, text
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.files.modelfile import load_language_model
-from tiedtools.models.rnnlm.config import RnnlmConfig
+from tiedtools.models.rnnlm.config import RnnlmConfig, configure
 from tiedtools.models.rnnlm.model import Rnnlm, word_classes
 from tiedtools.models.rnnlm.program import holds, read, write
 from tiedtools.text.vocab import Vocab
@@ -332,8 +332,9 @@ def test_word_classes_of_the_papers():
 
 
 @pytest.mark.parametrize("options, message", [
-    (dict(direct=1), "`direct` must be 0 or at least 2"), (dict(learn_start=True), "add `independent`"),
-    (dict(shuffle=True), "add `independent`"),
+    (dict(direct=1e-6), "`direct` must be 0 or at least 2"), (dict(learn_start=True), "add `independent`"),
+    (dict(shuffle=True, sentences=False), "add `independent`"), (dict(size=3, hidden=3), "the same"),
+    (dict(clip=1.0), "`clip` has no effect"),
 ])  # fmt: skip
 def test_invalid_combinations_are_rejected(options, message):
-    refused(lambda: RnnlmConfig(**options), message)
+    refused(lambda: configure(**options), message)

@@ -204,7 +204,7 @@ class LstmLM(BatchedModel):
         Raises TiedtoolsError for a model from `of_words`.
         """
         if self.config.subwords and self.vocab.subwords.words != self.vocab.words:
-            raise TiedtoolsError("a model with another vocabulary than its own cannot be saved; save the original")
+            raise TiedtoolsError("a model with a replaced vocabulary cannot be saved; save the original")
         arrays = dict(self.params.owners(), counts=self.vocab.counts, **self.composed())
         if self.config.subwords:
             arrays |= modelfile.pack(SUBWORDS, *self.vocab.subwords.state())

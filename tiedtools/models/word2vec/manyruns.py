@@ -78,7 +78,7 @@ class TrainedRuns(Runs):
             seen = counts > 0
             vectors = vectors @ rotation(unit(self.reference[seen]), unit(vectors[seen])).astype(np.float32)
         if not np.abs(vectors).max(initial=0) < LARGEST:
-            raise Diverged(f"run {run + 1}: a number of a vector exceeds {LARGEST:g} in magnitude; lower `lr`")
+            raise Diverged(f"run {run + 1}: a vector element exceeds {LARGEST:g} in magnitude; lower `lr`")
         self.every[run], self.every_present[run], self.finished[run] = vectors, counts, True
 
     def vectors(self, which: str = "in") -> NoReturn:

@@ -257,7 +257,7 @@ class Run(Session):
     @property
     def standing(self) -> str:
         """Where the run resumes, for the log."""
-        return f"{self.next:,} of {self.jobs:,} pieces of text done, all epochs together"
+        return f"{self.next:,} of {self.jobs:,} pieces of text done, over all epochs"
 
     @property
     def reached(self) -> str:
