@@ -198,7 +198,7 @@ def test_a_used_up_generator_is_called_that(model):
     generator = (sentence for sentence in SENTENCES)
     model.fit(generator)
     for use in model.fit, lm.perplexity, lm.score:
-        with pytest.raises(ValueError, match="this generator is used up"):
+        with pytest.raises(ValueError, match="this generator is exhausted"):
             use(generator)
     for use in model.fit, lm.perplexity, lm.score:
         with pytest.raises(FileNotFoundError, match=r"pass a text as sentences, \['the king'.split\(\), ...\]"):

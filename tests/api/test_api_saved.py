@@ -151,7 +151,7 @@ def test_models_of_commands_keep_their_settings(tmp_path, monkeypatch, run, comm
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_fit_says_that_it_replaces_a_trained_model(tmp_path, messages, kind):
-    told = "the model is already trained: `fit` replaces it by a new one"
+    told = "the model is already trained: `fit` trains a new one from scratch"
     model = make(kind, **MODELS[kind][-1 if kind in ("w2v", "rnnlm") else 1])
     fitted(model)
     assert told not in messages()

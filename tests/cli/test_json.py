@@ -312,4 +312,4 @@ def test_a_message_says_that_no_model_is_kept(run, tmp_path, monkeypatch, more, 
     (tmp_path / "text").write_text(SAMPLE)
     done = run(*f"{LSTM} -debug 1 text {more}".split())
     assert done.stdout_bytes.startswith(b"6 4\n")
-    assert ("the model itself will not be kept; --save-model FILE keeps it" in done.stderr) == told
+    assert ("the model will not be saved; --save-model FILE saves it" in done.stderr) == told

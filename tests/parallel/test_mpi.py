@@ -144,7 +144,7 @@ def test_a_text_missing_or_a_disk_full_on_one_machine(corpus, tmp_path):
     process = start(2, "w2v", *OPTIONS, "-output", tmp_path / "vectors", *corpus, env=on_rank_1(tmp_path, patch))
     status, _, errors = finished(process)
     assert status != 0 and len(errors) == 1
-    assert re.match("tiedtools: rank 1 of 2: .*token ids need 4 bytes of disk space per word", errors[0])
+    assert re.match("tiedtools: rank 1 of 2: .*token IDs need 4 bytes of disk space per word", errors[0])
     assert not (tmp_path / "vectors").exists()
 
 

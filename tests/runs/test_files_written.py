@@ -284,17 +284,17 @@ def test_an_output_whose_disk_is_full_is_kept_in_another_folder(tmp_path, monkey
             raise OSError(errno.ENOSPC, "No space left on device")
         file.write(b"all of it")
 
-    with pytest.raises(TiedtoolsError, match="No space left on device; free some space.*; it is in ") as error:
+    with pytest.raises(TiedtoolsError, match="No space left on device; free some space.*; saved in ") as error:
         with RunFiles({"save_vocab": str(path)}) as files:
             files.write("save_vocab", write)
     (spare,) = home.glob("*/vectors.txt")
     assert spare.read_bytes() == b"all of it" and files.done == {"save_vocab": str(spare)} and not path.exists()
-    assert str(error.value).endswith(f"; it is in {spare}") and not list(tmp_path.glob(".tiedtools*"))
+    assert str(error.value).endswith(f"; saved in {spare}") and not list(tmp_path.glob(".tiedtools*"))
 
     old = dict.fromkeys(("m.npy", "m.words", "m.npy.run.json"), b"old")
     for name, content in old.items():
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(TiedtoolsError, match="No such file.*; it is in "):
+    with pytest.raises(TiedtoolsError, match="No such file.*; saved in "):
         with RunFiles(dict(output=str(tmp_path / "m.npy"), words=str(tmp_path / "m.words"))) as files:
             files.record.sources = SimpleNamespace(found=[])
             for partial in tmp_path.glob(".tiedtools*"):

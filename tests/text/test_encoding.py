@@ -112,7 +112,7 @@ def test_ids_are_read_in_pieces_and_by_threads(tmp_path, monkeypatch):
     (path := tmp_path / "text").write_bytes(b"a b a\n")
     encoded = encode([str(path)])
     encoded.file.truncate(6)
-    refused(lambda: encoded.ids, "cannot be read: the temporary file of token ids is truncated")
+    refused(lambda: encoded.ids, "cannot be read: the temporary file of token IDs is truncated")
 
 
 def test_ids_are_not_held_in_memory(tmp_path):

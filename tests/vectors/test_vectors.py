@@ -67,7 +67,7 @@ def test_words_with_spaces_round_trip_where_the_format_can_hold_them(tmp_path, n
 
 @pytest.mark.parametrize("name, word", [*zip(["glove"] * 3, ["a 5", "a nan", "a "]), ("tsv", "a\tb"), ("tsv", "a\r")])
 def test_words_with_spaces_are_refused_where_the_format_cannot_hold_them(tmp_path, name, word):
-    with pytest.raises(TiedtoolsError, match=r"^word 2: .* has white space that \w+ files cannot hold; see .*--spaces"):
+    with pytest.raises(TiedtoolsError, match=r"^word 2: .* has whitespace that \w+ files cannot hold; see .*--spaces"):
         make(["a", word]).write(tmp_path / f"some.{name}")
     assert os.listdir(tmp_path) == []
 

@@ -48,7 +48,7 @@ def explore(
     The other arguments are its options, whose defaults None are explained there, and those of Vectors.read.
     Raises TiedtoolsError if Plotly is not installed (`pip install "tiedtools[explore]"`).
     """
-    plotly = library("plotly.offline", "a page of words needs Plotly", "explore")
+    plotly = library("plotly.offline", "a word map needs Plotly", "explore")
     one_of("projection", projection, PROJECTIONS)
     first, top = checked("first", first, int | None, Range(3)), checked("top", top, int, Range(1, 1000))
     min_count, seed = checked("min_count", min_count, int | None, Range(0)), checked("seed", seed, int, Range(0))

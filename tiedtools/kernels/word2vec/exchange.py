@@ -29,7 +29,7 @@ def combine(matrix, base, changes, total, ranks, occurrences):
     ranks        float32 [rows], number of ranks that changed the row
     occurrences  float64 [rows], of the row's word in the texts of all ranks since the last exchange, in saturations
 
-    One rank's updates move a row a fraction 1 - q towards its optimum, with q = exp(-occurrences). n ranks one after
+    One rank's updates move a row a fraction 1 - q toward its optimum, with q = exp(-occurrences). n ranks one after
     the other would move it 1 - q^n; the sum of n changes from the same start is n (1 - q). Changes of rare rows are
     thus added, and changes of frequent rows averaged.
     """

@@ -20,7 +20,7 @@ from tiedtools.text.vocab import Vocab
 BLOCK = 1 << 13  # rows summed together
 FREQUENT = 1 << 10  # most frequent rows, in each exchange; every second exchange has twice as many, and so on
 
-# Occurrences of a word after which its row has moved a fraction 1 - 1/e towards its optimum, at the learning rate of
+# Occurrences of a word after which its row has moved a fraction 1 - 1/e toward its optimum, at the learning rate of
 # one process, chosen by held-out loss and correlations on 8 ranks (docs/mpi.md): (whether CBOW, whether tied).
 SATURATION = {(True, False): 120.0, (True, True): 60.0, (False, False): 80.0, (False, True): 23.0}
 
