@@ -16,7 +16,7 @@ FEW = 3  # examples of a command
 
 PREFACE = """# Commands
 
-The `--help` output of all commands, with examples that the tests run, by group:
+The `--help` output of all commands, most with examples that the tests run, by group:
 
 {links}
 

@@ -110,13 +110,18 @@ def trained(data):
     return columns, rows
 
 
+def lines_of(data, run=True):
+    """Return the lines of a grid in which something, or nothing, was run: {line: {column: row}}."""
+    lines = {}
+    for row in data.get("rows", []):
+        line = row["row"].removesuffix(row.get("column", "")).strip(" ,:")
+        lines.setdefault(line, {})[row.get("column")] = row
+    return {line: cells for line, cells in lines.items() if any(row["runs"] for row in cells.values()) == run}
+
+
 def grid(data):
     """Return the table of rows that have a column, of those lines in which something was run: (columns, rows)."""
-    lines = {}
-    for row in data["rows"]:
-        line = row["row"].removesuffix(row["column"]).strip(" ,:")
-        lines.setdefault(line, {})[row["column"]] = row
-    lines = {line: cells for line, cells in lines.items() if any(row["runs"] for row in cells.values())}
+    lines = lines_of(data)
     columns = list(
         dict.fromkeys(row["column"] for row in data["rows"] if any(row in cells.values() for cells in lines.values()))
     )
@@ -160,7 +165,9 @@ def claim(data):
 
 def section(name, data):
     """Return the lines of a table's section."""
-    lines = [f"### {data['title']}", "", f"{data['about']} {claim(data)} [Data and commands](results/{name}.json).", ""]
+    missing = f" Not run: {'; '.join(lines_of(data, False))}." if done(data) and lines_of(data, False) else ""
+    text = f"{data['about']} {claim(data)}{missing} [Data and commands](results/{name}.json)."
+    lines = [f"### {data['title']}", "", text, ""]
     shown = grid if any("column" in row for row in data.get("rows", [])) else trained
     others = [(each["columns"], each["rows"]) for each in data.get("tables", []) if each.get("page", True)]
     tables = [shown(data)] if done(data) else others

@@ -57,4 +57,4 @@ if not TYPE_CHECKING:  # a type checker would take any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *PUBLIC})
+    return sorted({*__all__, "KeyedVectors", *(name for name in globals() if name.startswith("__"))})

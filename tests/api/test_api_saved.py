@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import gzip
+import inspect
 import json
 import pickle
 
@@ -100,6 +101,12 @@ def flat(model):
     """Return all settings of a model, by name."""
     *parts, reading = model.configured
     return {name: value for part in parts for name, value in dataclasses.asdict(part).items()} | reading
+
+
+def test_documented_defaults_are_true():
+    for kind in tt.Word2Vec, tt.LanguageModel, tt.Translator:
+        shown = {n: p.default for n, p in inspect.signature(kind).parameters.items() if p.default is not None}
+        assert flat(kind()) == {name: shown.get(name, value) for name, value in flat(kind()).items()}
 
 
 @pytest.mark.parametrize("kind", MODELS)

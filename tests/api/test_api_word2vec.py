@@ -110,7 +110,8 @@ sentences = [["a", "b", "c"] * 20] * 100
 model = tt.Word2Vec(size=50, epochs=10**4, min_count=1, threads=2)
 try:
     model.fit(sentences, on_timer=lambda figures: os.kill(os.getpid(), signal.SIGINT), timer_seconds=0.1)
-except KeyboardInterrupt:
+except KeyboardInterrupt as stop:
+    assert str(stop).startswith("interrupted after ")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     print(len(model.vectors), len(tt.Word2Vec(min_count=1).fit(sentences).vectors))
 """

@@ -223,8 +223,8 @@ def test_accuracy_by_paradigm_and_of_unknown_words(messages):
     assert (first["low"], first["high"]) == wilson(6.5, 10) and first["accuracy_unknown"] == 1
     assert (second["accuracy"], second["high"], second["accuracy_unknown"]) == (1, 1, None)
     assert [mean[name] for name in ("paradigm", "pairs", "ties", "unknown")] == ["mean", 16, 1, 1]
-    half = 1.959964 * math.sqrt(np.var([1] * 6 + [0] * 3 + [0.5]) / 10) / 2
-    np.testing.assert_allclose([mean[x] for x in ("accuracy", "low", "high")], [0.825, 0.825 - half, 0.825 + half])
+    low, high = (math.hypot(*(line["accuracy"] - line[end] for line in (first, second))) / 2 for end in ("low", "high"))
+    assert [mean[x] - 0.825 for x in ("accuracy", "low", "high")] == pytest.approx([0, -low, high])
     assert "pairs:10" in messages()
     results = result_of(pairs_of("a", 8, 0, unknown=1, unknown_wrong=1) + pairs_of("b", 9, 0, unknown_wrong=1))
     assert [line["accuracy"] for line in results] == [None, 1, 1] and results[2]["paradigm"] == "mean"

@@ -3,6 +3,7 @@
 import collections
 import lzma
 import random
+import re
 
 import numpy as np
 import pytest
@@ -147,10 +148,8 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     read(path("a b\n"), max_vocab=3, **options)
     read(path("a a b\n"), min_count=2, max_vocab=3)  # dropped from the text's own vocabulary
     assert messages().splitlines() == []
-    read(path("a b\rc d\re f\r"))
-    assert "text: its lines end in CR" in messages()
-    read(path("\ufeff\n<!DOCTYPE HTML>\na b\n"))
-    assert "text: is HTML" in messages()
+    read(path("a b\rc d\re f\r")), read(path("\ufeff\n<!DOCTYPE HTML>\na b\n"))
+    assert re.search("(?s)text: its lines end in CR.*text: is HTML", messages())
 
 
 @pytest.mark.parametrize("data, options, message", [

@@ -298,7 +298,7 @@ def test_pairs_left_out_and_by_length(messages):
     assert pairs.steps == 1 and pairs[0].ids.tolist() == [[1], [0]]
     assert messages().splitlines() == [
         "not trained on: 2 sentence pairs empty on one side",
-        "not trained on: 1 sentence pair longer than 3 words",
+        "not trained on: 1 sentence pair longer than 2 words or symbols",
     ]
     refused(lambda: Pairs(source, target, 2, 1, longest=1), "no sentence pair to train on")
     lengths = [3, 9, 1, 9, 2, 30]

@@ -13,7 +13,7 @@ from tiedtools.base.aliases import Renaming, translated
 from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
-from tiedtools.files.output import open_output
+from tiedtools.files.output import open_output, refuse_packed
 from tiedtools.runs.progress import Bar, Callback, Callbacks, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
@@ -86,15 +86,16 @@ class Estimator(Renaming):
     def save(self, path: Path) -> None:
         """Write the model to a file: parameters, vocabulary, and all settings; `load` reads it.
 
-        Raises TiedtoolsError if the file cannot be written.
+        Raises TiedtoolsError if the file cannot be written, Contradiction for the name of a compressed file.
         """
         model = self.model
+        refuse_packed(os.fspath(path))
         with open_output(os.fspath(path)) as file:
             model.save(file)
 
     @classmethod
-    def load(cls, path: Path) -> Any:
-        """Read a model, as `tiedtools.load` does."""
+    def load(cls, path: Path, mmap: str | None = None) -> Any:
+        """Read a model, as `tiedtools.load` does; `mmap` is gensim's, and ignored."""
         import tiedtools
 
         return tiedtools.load(path)
@@ -124,9 +125,9 @@ class Estimator(Renaming):
         with interrupts.listening():
             try:
                 trainer.train(listener)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 if not listener.stopped:
-                    raise
+                    raise KeyboardInterrupt(*stop.args[1:]) from None  # without the number of the signal
             finally:
                 if trainer.model is not None:
                     self.trained, self.history = trainer.model, listener.history

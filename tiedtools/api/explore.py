@@ -18,7 +18,7 @@ import numpy as np
 
 from tiedtools.api.estimator import Path
 from tiedtools.api.evaluation import vectors_of
-from tiedtools.api.slices import ORDER, read_slices
+from tiedtools.api.slices import read_slices
 from tiedtools.base.errors import Contradiction, TiedtoolsError, library, printable
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Range, checked, one_of
@@ -29,7 +29,7 @@ from tiedtools.text.sources import is_path
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.runs import Runs, is_runs
+from tiedtools.vectors.runs import ORDER, Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
 
 FIRST = {False: 20_000, True: 5_000}  # default number of words; True: of several runs

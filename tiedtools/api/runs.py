@@ -45,7 +45,11 @@ class Runs(runs.Runs):
         return [(index[word], sign) for word, sign in terms]
 
     def most_similar(self, words: str, topn: int = 10, restrict: int | None = None) -> list[dict[str, Any]]:
-        """List the words with the highest mean cosine, as dicts; see evaluation.uncertainty.neighbors."""
+        """List the words with the highest mean cosine, as dicts.
+
+        Keys: neighbor; cosine, low, high: the mean and its 95% interval; rank, rank_low, rank_high: the median of its
+        ranks and their central 95%; in_top: number of runs in which it is among the first `topn`; runs: their number.
+        """
         return uncertainty.neighbors(self, [self.sum_of(words)], *limits(topn, restrict))[0]
 
     def similarity(self, a: str, b: str) -> uncertainty.Estimate:
@@ -68,7 +72,11 @@ class Runs(runs.Runs):
         return shares
 
     def shift(self, other: runs.Runs) -> list[dict[str, Any]]:
-        """Return the change of each common word from these runs to `other`; see evaluation.shift.changes."""
+        """Return the change of each common word from these runs to `other`, as dicts.
+
+        Keys: word; count, count_other; change, low, high: 1 - cosine after alignment and its 95% interval; expected:
+        the change to expect from a word whose use did not change.
+        """
         if not isinstance(other, runs.Runs):
             raise TiedtoolsError(f"expected Runs, found {type(other).__name__}")
         return shift.changes(self, other)[0]

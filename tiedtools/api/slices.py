@@ -16,9 +16,9 @@ from tiedtools.models.word2vec.config import Resampling, written
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
+from tiedtools.vectors.runs import ORDER
 
 COMPASS = "compass.npz"
-ORDER = "slices.txt"  # names of the slices, one per line, in order
 Train = Callable[[Trainer], Any]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from tiedtools.api.estimator import OF_FILES, Estimator, files, refuse_idle
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
-from tiedtools.models.translation.config import DEFAULTS, VECTORS, BitextReading, TranslationConfig, configure
-from tiedtools.network.config import Shorthands
+from tiedtools.models.translation.config import DEFAULTS, SITES, VECTORS, BitextReading, TranslationConfig, configure
+from tiedtools.network.config import Shorthands, documented_defaults
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.sentences import sources
 from tiedtools.training.schedules import Training
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BATCH, COUNT = Range(1, 4096), Range(1)
 
 
-@documented(TranslationConfig, Training, Shorthands, BitextReading, **DEFAULTS)
+@documented(TranslationConfig, Training, Shorthands, BitextReading, **DEFAULTS, **documented_defaults(SITES))
 class Translator(Estimator):
     """A translation model: attention over a bidirectional GRU encoder, with untied or tied embeddings.
 

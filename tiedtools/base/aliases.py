@@ -17,6 +17,10 @@ ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting,
     "cbow_mean": ("cbow_sum", NOT),
     "shrink_windows": ("fixed_window", NOT),
     "tying": ("tying", {"tied+L": "linear"}),
+    **{
+        name: ("tying", {True: value, False: "untied"})
+        for name, value in {"tie": "tied", "tie_signs": "signs", "tie_linear": "linear"}.items()
+    },
 }
 UNAVAILABLE = {  # setting of gensim -> what to do
     "callbacks": "give functions to `fit` as `on_epoch` and `on_timer`",
@@ -43,7 +47,7 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "--cbow-sum": "cbow-mean", "--fixed-window": "shrink-windows", "--min-count": "min-freq",
     "--max-vocab": "max-final-vocab max-vocab-size vocab-size", "--read-vocab": "vocab vocabulary vocab-file",
     "--threads": "workers thread jobs j", "--batch": "batch-size", "--train": "input corpus corpus-file i",
-    "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights",
+    "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights tying",
     "--top": "topn n k number", "--restrict": "restrict-vocab limit",
 }  # fmt: skip
 

@@ -81,7 +81,10 @@ def unreadable(path: str, error: BaseException) -> TiedtoolsError:
     else:  # from a decompressor
         why = str(error) if re.search("; [a-z`]", str(error)) else f"{error}; get an undamaged copy"
     kind = NotFound if isinstance(error, FileNotFoundError) else Unreadable if isinstance(error, OSError) else None
-    return (kind or TiedtoolsError)(f"{path or repr(path)}: cannot be read: {why}")
+    result = (kind or TiedtoolsError)(f"{path or repr(path)}: cannot be read: {why}")
+    if isinstance(result, OSError) and isinstance(error, OSError):
+        result.errno, result.filename = error.errno, error.filename
+    return result
 
 
 def library(name: str, purpose: str, extra: str | None = None) -> Any:

@@ -11,7 +11,7 @@ import click
 
 from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Files
+from tiedtools.base.settings import NONE, WORDS, Files
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
 from tiedtools.cli.shared import raw_options, reading_options
@@ -307,6 +307,8 @@ def docvec(
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     if save:
         source.word_vectors.write(save)
+        if (how["tokenize"], how["phrases"]) != (WORDS, NONE):
+            log.warning(f"{save} does not store `tokenize` and `phrases`: repeat them when you use it")
     vectors = Vectors([str(number) for number in range(1, len(matrix) + 1)], matrix)
     digits = ([float(str(value)) for value in vector] for vector in matrix)  # the shortest that identify a float32
     rows = ({"line": k, "text": line, "vector": x} for k, (line, x) in enumerate(zip(first_lines, digits), 1))

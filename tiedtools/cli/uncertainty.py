@@ -156,7 +156,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
         raise click.UsageError(f"give pairs of words, not {len(terms)} words")
     pairs, rows, values = [*zip(terms[::2], terms[1::2])], [], []
     for path in filter(None, [files, other]):
-        runs = Runs.of(runs_of(path))
+        runs = Runs.of(runs_of(path, skip_bad=None))
         try:
             of_file = [runs.cosines(a, b) for a, b in pairs]
         except UnknownWord as error:

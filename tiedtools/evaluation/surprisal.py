@@ -18,7 +18,6 @@ from tiedtools.base.messages import log
 from tiedtools.evaluation.analogysets import wilson
 from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, raw_lines, refuse_empty
 from tiedtools.evaluation.perplexity import Piece, by_line, reject_nan, rescore, score, score_text
-from tiedtools.evaluation.similarity import Z
 from tiedtools.network.network import State
 from tiedtools.text.sentences import WORD, words_of
 from tiedtools.text.sources import is_path, name_of, shown
@@ -182,15 +181,18 @@ def summary(name: str, groups: Sequence[tuple[list[float], list[float]]]) -> dic
     """Return the figures of a paradigm, or of the mean over the compared ones of several paradigms.
 
     groups  for each paradigm the outcomes, 0, 0.5, or 1, of pairs with unknown words, and of the other pairs
+
+    The interval of the mean combines the Wilson intervals of the paradigms (Newcombe 1998, as for a difference).
     """
     unknown, known = ([outcome for group in groups for outcome in group[side]] for side in (0, 1))
     compared = [kept for lost, kept in groups if kept and len(lost) <= MOST_UNKNOWN * (len(lost) + len(kept))]
     accuracy = low = high = None
     if compared:
-        accuracy = float(np.mean([np.mean(kept) for kept in compared]))
-        half = Z * math.sqrt(sum(np.var(kept) / len(kept) for kept in compared)) / len(compared)
-        low, high = max(0.0, accuracy - half), min(1.0, accuracy + half)
-        if len(groups) == 1:
-            low, high = wilson(sum(known), len(known))
+        shares = np.array([np.mean(kept) for kept in compared])
+        bounds = np.array([wilson(sum(kept), len(kept)) for kept in compared])
+        accuracy = float(shares.mean())
+        low, high = (
+            accuracy + sign * np.linalg.norm(shares - end) / len(shares) for sign, end in zip((-1, 1), bounds.T)
+        )
     figures = accuracy, low, high, float(np.mean(unknown)) if unknown else None
     return dict(zip(PAIR_COLUMNS, (name, len(unknown + known), known.count(0.5), len(unknown), *figures)))

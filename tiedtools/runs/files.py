@@ -26,7 +26,7 @@ from tiedtools.files.output import STDOUT, is_file, open_log, open_output, open_
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
 BESIDE = {"output": "words"}  # an output of two files, which are written together or not at all
-MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these that is written
+MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these, and next to .bin files
 
 
 def relative(path: str) -> str:
@@ -283,8 +283,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         done = self.done
         written = [name for name in MODELS if name in done]
         models = [name for name in written if name in self.manifests]
-        outputs: list[Any] = [*models[:1]] if self.stopped or not self.no_manifest else []
-        for name in models[len(outputs) :]:
+        # A model of fastText (.bin) has no other place for the tokenization.
+        outputs: list[Any] = models[:1] + [name for name in models[1:] if self.targets[name].endswith(".bin")]
+        outputs = outputs if self.stopped or not self.no_manifest else []
+        for name in models:
+            if name in outputs:
+                continue
             Path(manifest_path(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
         write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):

@@ -124,7 +124,7 @@ def encode(
     except OSError as error:
         raise full(error) from None
     if not found:
-        raise no_words(paths, text.tokens_read)
+        raise no_words(paths, text.tokens_read, None if grow else known)
     del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)

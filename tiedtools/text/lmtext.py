@@ -82,7 +82,7 @@ class LmText:
         new_id[new_id < 0] = new_id[unk]
         kept = new_id[: len(seen)]
         if not seen[(kept > 0) & (kept != new_id[unk])].any():
-            raise no_words(train, cut)
+            raise no_words(train, cut, None if grow else known)
         del table
         text = cls(vocab, ids[:0])
         text.set("train", ids[:cut], new_id, shown(*train), keep_oovs)

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
+from tiedtools.base.errors import Mistyped, Renamed, TiedtoolsError, quoted
 from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
@@ -112,6 +112,9 @@ class Phrases(Checked):
             lines = decoded_lines(text)
             while block := "".join(itertools.islice(lines, LINES)):
                 yield from (WORD.findall(line) for line in join(block).removesuffix("\n").split("\n"))
+
+    def __getitem__(self, sentences: Any) -> Any:  # gensim's
+        raise Renamed("Phrases cannot be indexed; use `apply(text)`, an iterator over its sentences")
 
     def joiner(self) -> Callable[[str], str]:
         """Return a function that joins the phrases in whole lines of a text, with a blank between words."""

@@ -280,6 +280,8 @@ def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[in
             raise Wrong(1, "cells are separated by semicolons; save the table as CSV with commas, or as TSV")
         if field not in header:
             raise Wrong(1, f"no column {quoted(field)}; {choice(header, 'add a header')}")
+        if header.count(field) > 1:
+            raise Wrong(1, f"two columns {quoted(field)}; rename one")
         column = header.index(field)
         for row in rows:
             if len(row) not in (0, len(header)):

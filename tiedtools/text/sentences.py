@@ -45,8 +45,8 @@ def sources(source: Any) -> list[Any]:
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
-        if " " in paths[0] and all(map(is_absent, paths)):
-            remedy = "a list of strings is a list of paths: split sentences into words"
+        if is_absent(paths[0]) and (" " in paths[0] or not re.search("[./]", paths[0])):
+            remedy = "a list of strings is a list of paths; give lists of words or, with `tokenize`, iter(texts)"
             raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]
@@ -127,6 +127,7 @@ def as_line(number: int, sentence: Any) -> bytes:
     if isinstance(sentence, (str, bytes, Mapping, set, frozenset)) or not hasattr(sentence, "__iter__"):
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
         remedy = "give the words of one field" if isinstance(sentence, Mapping) else remedy
+        remedy = "drop missing values" if sentence is None or isinstance(sentence, float) else remedy
         raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
     with contextlib.suppress(TypeError, UnicodeEncodeError):

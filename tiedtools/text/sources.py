@@ -32,6 +32,13 @@ ZERO_BYTE = (
     "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16; office programs save text as UTF-8"
 )
 
+SIGNATURES = {  # first bytes of files that are not plain text
+    b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
+    codecs.BOM_UTF32_LE: "in UTF-32; convert it: iconv -f UTF-32 -t UTF-8",
+    b"PK\3\4": "a zip archive or an office document; unpack it, or save it as plain text, in UTF-8",
+    b"PAR1": "in Parquet format; export the texts as JSON lines, CSV, or plain text",
+}
+
 
 def shown(*paths: Any) -> str:
     """Return the names of text sources for messages; no paths: standard input."""
@@ -164,11 +171,11 @@ def has_trailing_data(source: Any) -> bool | None:
 
 
 def beginning(data: bytes, path: Any) -> bytes:
-    """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for Rich Text Format."""
+    """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for SIGNATURES."""
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
         log.warning(f"{shown(path)}: is HTML, whose tags are read as words; convert it to plain text first")
-    if data.startswith(b"{\\rtf"):
-        raise TiedtoolsError(f"{shown(path)}:1: is in Rich Text Format; save it as plain text, in UTF-8")
+    if kind := next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None):
+        raise TiedtoolsError(f"{shown(path)}:1: is {kind}")
     if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):
         log.warning(f"{shown(path)}: its lines end in CR, which does not end a line here; convert it: tr '\\r' '\\n'")
     return data.removeprefix(codecs.BOM_UTF8)

@@ -117,7 +117,13 @@ def log_dropped(name: str, counts: np.ndarray, min_count: int, max_vocab: int | 
             log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")
 
 
-def no_words(paths: Any, tokens: int) -> TiedtoolsError:
-    """Return the TiedtoolsError for a text of so many tokens without a word of the vocabulary."""
-    what = f"no word of the vocabulary in {tokens:,} tokens: all are rarer than `min_count`, or not in `read_vocab`"
-    return TiedtoolsError(f"{shown(*paths)}: {what}; lower `min_count`, give more text, or use another vocabulary")
+def no_words(paths: Any, tokens: int, known: Vocab | None = None) -> TiedtoolsError:
+    """Return the TiedtoolsError for a text of so many tokens without a word of the vocabulary.
+
+    known  the vocabulary that training continues from, or None
+    """
+    why = "all are rarer than `min_count`, or not in `read_vocab`"
+    remedy = "lower `min_count`, give more text, or use another vocabulary"
+    if known:
+        why, remedy = "none is in the model of `init_from`", "check language and case, or add new words: `grow`"
+    return TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary in {tokens:,} tokens: {why}; {remedy}")

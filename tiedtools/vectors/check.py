@@ -22,6 +22,7 @@ from tiedtools.vectors.formats import NUMBER, PEEK
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import ROW, Rows
+from tiedtools.vectors.runs import ORDER
 from tiedtools.vectors.streams import VectorReader
 
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
@@ -58,7 +59,9 @@ class Check(Rows):
         self.rows, self.seen, self.use, self.checked = 0, {}, "", True
         self.format = format or formats.format_by_name(path)
         try:
-            if model := find_model(path):
+            if os.path.basename(path) == ORDER or os.path.exists(os.path.join(path, ORDER)):
+                self.format, self.checked, self.use = "slices", False, "`tiedtools shift FOLDER` reads them"
+            elif model := find_model(path):
                 self.check_model(*model)
             elif not format and (matrix := matrix_of(path)):
                 self.format, self.checked = "list of words", False

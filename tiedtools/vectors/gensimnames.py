@@ -158,6 +158,11 @@ class GensimNames(Renaming):
         self.write(fname, "binary" if binary else "text")
 
     @classmethod
+    def load(cls: Any, path: Path, *how: Any, mmap: str | None = None, **reading: Any) -> Any:
+        """Read vectors, as `read` does; `mmap` is ignored: .npy and .safetensors files are mapped."""
+        return cls.read(path, *how, **reading)
+
+    @classmethod
     def load_word2vec_format(
         cls: Any, fname: Path, fvocab: Path | None = None, binary: bool = False, encoding: str = "utf8",
         unicode_errors: str = "strict", limit: int | None = None, *, no_header: bool = False

@@ -12,6 +12,7 @@ from tiedtools.files import modelfile
 Self = TypeVar("Self", bound="Runs")
 Matrix = np.ndarray[Any, Any]
 KIND = "runs"  # `kind` in the header of a file
+ORDER = "slices.txt"  # names of the slices in a folder, one per line, in order
 
 
 class Runs:
@@ -54,6 +55,9 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.matrix)
+
+    def __repr__(self) -> str:
+        return "<Runs: {} runs of {:,} words, {} dimensions>".format(*self.matrix.shape)
 
     def __getitem__(self, run: int) -> tuple[list[str], Matrix]:
         """Return the words that occur in the text of a run, counted from 0, and their vectors, float32."""

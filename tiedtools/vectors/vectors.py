@@ -264,8 +264,6 @@ class Vectors(GensimNames):
             vectors.counts = word_counts(path, vectors.words)  # now: the files may be replaced later
         return vectors
 
-    load = read  # gensim's name
-
     def write_stream(self, file: BinaryIO, format: str, **options: Any) -> None:
         """Write a format to a binary file object; of a format of two files, the matrix.
 

@@ -334,7 +334,6 @@ def test_word_classes_of_the_papers():
 @pytest.mark.parametrize("options, message", [
     (dict(direct=1e-6), "`direct` must be 0 or at least 2"), (dict(learn_start=True), "add `independent`"),
     (dict(shuffle=True, sentences=False), "add `independent`"), (dict(size=3, hidden=3), "the same"),
-    (dict(clip=1.0), "`clip` has no effect"),
 ])  # fmt: skip
 def test_invalid_combinations_are_rejected(options, message):
     refused(lambda: configure(**options), message)

@@ -219,6 +219,7 @@ def test_scores_are_those_of_given_translations(normalize, align):
 
 
 def test_messages_of_long_lines_and_unknown_words(messages):
+    assert [t.weights for (t,) in Interpreter(ToyTranslator()).translations(numbered([""]))] == [None]
     line = "the cat " * 5000
     assert told([LINES[0], line], beam=2, max_length=3)[1] == told(["the cat " * 500], beam=2, max_length=3)[0]
     assert messages() == "line 2: has 10,000 words or symbols; only the first 1,000 are read\n"

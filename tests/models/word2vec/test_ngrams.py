@@ -271,7 +271,7 @@ def test_the_preset_has_fasttexts_defaults():
     config, reading = configure(preset="fasttext", size=50, lr=0.1)
     assert (config.architecture, config.lr, config.ns_exponent, config.sample) == ("skipgram", 0.1, 0.5, 1e-4)
     assert (config.subwords, config.min_n, config.max_n, config.buckets) == ("ngrams", 3, 6, 2_000_000)
-    assert config.init_range == 0.02 and reading == dict(min_count=5)
+    assert (config.init_range, config.min_alpha) == (0.02, 0) and reading == dict(min_count=5)
 
 
 @pytest.mark.parametrize("subwords", [None, "ngrams"])

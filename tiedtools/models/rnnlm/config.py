@@ -106,8 +106,6 @@ def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> l
     epochs     default: until validation no longer improves
     """
     direct = checked("direct", direct, float, Range(0, MILLIONS))
-    if options.get("clip"):
-        raise Contradiction("`clip` has no effect on rnnlm, which updates after each word; omit it")
     if size is not None:
         if "hidden" in options:
             raise Contradiction("`size` and `hidden` are the same; give one of them")

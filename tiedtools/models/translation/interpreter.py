@@ -61,6 +61,11 @@ class Interpreter:
         self.segmenter = Segmenter(model.codes)
         self.source, self.target = Lexicon(model.source_vocab), Lexicon(model.target_vocab)
 
+    @property
+    def empty(self) -> Translation:
+        """The translation of an empty line."""
+        return Translation("", 0.0, [END], [END], np.ones((1, 1)) if self.align else None)
+
     def ids(self, words: list[str], lexicon: Lexicon) -> np.ndarray:
         """Return the ids of the words of a line, int32, with `</s>`."""
         return lexicon.ids(lexicon.codes([*self.segmenter.symbols(words), NEWLINE]))
@@ -82,7 +87,7 @@ class Interpreter:
         for chunk in self.chunks(lines):
             sources = [self.read(number, words) for number, words in chunk]
             for source, hypotheses in zip(sources, decode(self.model, sources, self.batch, **options)):
-                yield [self.translation(source, h) for h in hypotheses] or [EMPTY]
+                yield [self.translation(source, h) for h in hypotheses] or [self.empty]
 
     def scores(self, pairs: Iterable[tuple[int, list[str], list[str]]]) -> Iterator[Translation]:
         """Yield the scored Translation of each of `pairs`, (number, words, translated words)."""
@@ -102,7 +107,7 @@ class Interpreter:
                 attention = weights[: len(ids), b] if self.align else None
                 hypothesis = beam.Hypothesis(ids[:-1], float(sums[b]), attention)
                 empty = len(sources[k]) == len(ids) == 1
-                translations[k] = EMPTY if empty else self.translation(sources[k], hypothesis)
+                translations[k] = self.empty if empty else self.translation(sources[k], hypothesis)
         return translations
 
     def chunks(self, lines: Iterable[Any]) -> Iterator[list[Any]]:
@@ -118,9 +123,6 @@ class Interpreter:
         weights = None if hypothesis.weights is None else hypothesis.weights[:, : len(source)]
         score = hypothesis.score(self.normalize) / LN10
         return Translation(self.segmenter.restore(words), score, inputs, [*words, END], weights)
-
-
-EMPTY = Translation("", 0.0, [END], [END], np.ones((1, 1)))
 
 
 def decode(

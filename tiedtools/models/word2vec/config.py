@@ -204,8 +204,8 @@ class Resampling(Checked):
 PRESETS: dict[str, dict[str, Any]] = {
     # Bojanowski et al. 2017, and the defaults of fastText 0.9.2; `init_range` is 1 / size.
     "fasttext": dict(
-        subwords="ngrams", architecture="skipgram", lr=0.05, size=100, window=5, epochs=5, min_count=5, negative=5,
-        ns_exponent=0.5, sample=1e-4, min_n=3, max_n=6, buckets=2_000_000,
+        subwords="ngrams", architecture="skipgram", lr=0.05, min_alpha=0.0, size=100, window=5, epochs=5,
+        min_count=5, negative=5, ns_exponent=0.5, sample=1e-4, min_n=3, max_n=6, buckets=2_000_000,
     )
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ from tiedtools.vectors.edit import spherical_kmeans
 from tiedtools.vectors.vectors import files_read, trained_format
 
 ONE_RUN, NEW = Resampling(), Continuation()
+FEW = 20  # documents for which a bootstrap interval means little
 WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
 
 
@@ -178,6 +179,10 @@ class Word2VecTrainer(Trainer):
             if way != "none":
                 whole = f"; {model.W} more runs on the whole text" if model.W else ""
                 log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}{whole}")
+            if way == "documents" and len(bounds) <= FEW:
+                log.warning(
+                    f"intervals from fewer than {FEW} documents are unreliable; choose a smaller unit: `document`"
+                )
             model.training["documents"] = len(bounds) - 1
             return ManyRuns(model, text, bounds, *files, self.prepared)
         common = *files, self.valid
