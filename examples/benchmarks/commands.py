@@ -390,7 +390,8 @@ def mpi(text, words, epochs, min_count, tie_signs, ranks, threads, runs, delay, 
 def predict(words, settings):
     """Predict the speed of `tiedtools w2v` on many machines, one rank each, from the speed of one; see docs/mpi.md.
 
-    Settings describe the machine and the model, such as words_per_s=2e6 cores=8; mpiprediction.py lists them.
+    Settings describe the machine and the model, such as words_per_s=2e6 cores=8; the class Setup in mpiprediction.py
+    lists them.
     """
     from benchmarks.mpiprediction import Setup, table
 

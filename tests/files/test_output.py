@@ -105,5 +105,5 @@ def test_file_systems_without_locks(tmp_path, monkeypatch):
 def test_space_is_checked_for_all_outputs_of_a_disk(tmp_path):
     free = shutil.disk_usage(tmp_path).free
     check_space({str(tmp_path / "a"): 1, "-": 2 * free, "/dev/null": 2 * free})
-    with pytest.raises(TiedtoolsError, match="a, .*b: needs about [0-9,]+ MB, [0-9,]+ MB free; free some space"):
+    with pytest.raises(TiedtoolsError, match="a, .*b: needs about [0-9,]+ MB, [0-9,.]+ MB free; free some space"):
         check_space({str(tmp_path / name): 0.7 * free for name in "ab"})

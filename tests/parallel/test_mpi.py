@@ -124,7 +124,9 @@ def test_a_killed_rank_ends_all_with_one_line_that_names_it(victim, corpus, tmp_
     os.kill(int((tmp_path / f"pid{victim}").read_text()), signal.SIGKILL)
     status, _, errors = finished(process)
     assert status != 0
-    assert errors == [f"tiedtools: rank {victim} of 3 was killed, or lost its connection; nothing was written"]
+    assert len(errors) == 1 and errors[0].startswith(
+        f"tiedtools: rank {victim} of 3 was killed, or lost its connection;"
+    )
     assert not (tmp_path / "vectors").exists()
 
 

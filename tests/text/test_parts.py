@@ -189,6 +189,11 @@ class Threads:
             self.send(value, to)
         return self.receive(0) if self.rank else value
 
+    def exchange(self, value):
+        for to in range(self.size):
+            self.send(value, to)
+        return [self.receive(source) for source in range(self.size)]
+
 
 def on_ranks(size, work):
     """Return the results of work(ranks) on each of `size` ranks."""
@@ -256,16 +261,9 @@ def test_shares_with_many_no_or_invalid_words(tmp_path, monkeypatch):
     assert_same(on_shares([[a], [b]], threads=1), one)
     assert len(one.vocab) == 150_001
     paths = write(tmp_path, [b"a b a b\n", b"only rare words\n"])
-
-    def work(ranks):
-        try:
-            return encode([paths[ranks.rank]], min_count=2, threads=1, ranks=ranks).vocab.words
-        except TiedtoolsError as error:
-            return str(error)
-
-    first, second = on_ranks(2, work)
-    assert first == ["</s>", "a", "b"]
-    assert second.startswith(f"{paths[1]}: no word of the vocabulary in 4 tokens: ")
+    work = lambda ranks, **how: encode([paths[ranks.rank]], threads=1, ranks=ranks, **how).vocab.words
+    assert on_ranks(2, lambda ranks: work(ranks, min_count=2)) == [["</s>", "a", "b"]] * 2
+    refused(lambda: on_ranks(2, lambda ranks: work(ranks, min_count=3)), "no word of the vocabulary in ")
     monkeypatch.setattr(sources, "BLOCK", 20)
     (path := tmp_path / "text").write_bytes(b"some words\n" * 30 + b"caf\xe9\n" + b"more\n" * 30 + b"\xff\n")
     for threads in (1, 4):

@@ -6,6 +6,7 @@ import fcntl
 import glob
 import hashlib
 import io
+import math
 import os
 import re
 import shutil
@@ -174,7 +175,7 @@ def check_space(sizes: dict[str, int]) -> None:
     for paths in disks.values():
         needed, disk = sum(map(sizes.__getitem__, paths)), shutil.disk_usage(folders[paths[0]])
         if disk.total and needed > disk.free:
-            space = f"needs about {needed / 1e6:,.0f} MB, {disk.free / 1e6:,.0f} MB free"
+            space = f"needs about {math.ceil(needed / 1e6):,} MB, {disk.free / 1e6:,.1f} MB free"
             raise TiedtoolsError(f"{', '.join(paths)}: {space}; {REMEDIES[errno.ENOSPC]}")
 
 

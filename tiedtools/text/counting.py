@@ -1,5 +1,6 @@
 """Count the words of a text with several threads or ranks; each has a hash table for its blocks of the text."""
 
+import errno
 import mmap
 import re
 import tempfile
@@ -165,7 +166,9 @@ class WordTable:
 def full(error: OSError) -> TiedtoolsError:
     """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
     problem = f"{tempfile.gettempdir()}: {error.strerror}; token IDs need 4 bytes of disk space per word"
-    return TiedtoolsError(f"{problem}; set TMPDIR to a folder with more free space")
+    limited = error.errno == errno.EFBIG
+    remedy = "raise the limit, `ulimit -f`" if limited else "set TMPDIR to a folder with more free space"
+    return TiedtoolsError(f"{problem}; {remedy}")
 
 
 class Counter:

@@ -123,7 +123,7 @@ def encode(
             text.size = renumber(file, new_id)
     except OSError as error:
         raise full(error) from None
-    if not found:
+    if not (found if ranks is None else any(ranks.exchange(bool(found)))):
         raise no_words(paths, text.tokens_read, None if grow else known)
     del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.

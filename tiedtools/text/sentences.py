@@ -45,8 +45,11 @@ def sources(source: Any) -> list[Any]:
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
-        if is_absent(paths[0]) and (" " in paths[0] or not re.search("[./]", paths[0])):
-            remedy = "a list of strings is a list of paths; give lists of words or, with `tokenize`, iter(texts)"
+        words = len(paths) > 1 and not any(re.search(r"\w[./]|[./]\w", path) for path in paths)
+        if is_absent(paths[0]) and (" " in paths[0] or words):
+            remedy = (
+                "in Python, a list of strings is a list of paths; give lists of words or, with `tokenize`, iter(texts)"
+            )
             raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]

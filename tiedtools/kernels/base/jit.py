@@ -118,7 +118,7 @@ class Cache(FunctionCache):
     def _index_key(self, sig, codegen):
         # Numba itself detects only changes in the kernel's file.
         stamp = self._impl.locator.get_source_stamp()
-        return *super()._index_key(sig, codegen), digest(), stamp, int(numba.config.OPT), AMX
+        return *super()._index_key(sig, codegen), digest(), stamp, int(numba.config.OPT), AMX, numba.config.BOUNDSCHECK
 
 
 class InnerCache(Cache):

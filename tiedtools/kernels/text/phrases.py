@@ -148,7 +148,7 @@ def score(scoring, n_ab, n_a, n_b, min_count, words, entries):
     if n_a <= 0 or n_b <= 0 or n_ab < min_count:
         return -math.inf
     if scoring == DEFAULT:
-        return (n_ab - min_count) / np.float64(n_a * n_b) * entries
+        return (n_ab - min_count) / (np.float64(n_a) * n_b) * entries
     if scoring == NPMI:
         total = np.float64(words)
         p_ab = n_ab / total

@@ -11,6 +11,7 @@ import numpy as np
 
 from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged, TiedtoolsError
+from tiedtools.base.settings import Range
 from tiedtools.files.modelfile import Arrays
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.exchange import Exchange
@@ -112,6 +113,7 @@ class RanksRun(Run):
         self.exchanged = min(self.positions)  # fraction of the epoch up to the last exchange
         try:
             delay = float(os.environ.get(DELAY, 0))
+            Range(0).require(DELAY, delay)
         except ValueError:
             raise TiedtoolsError(f"{DELAY}={os.environ[DELAY]}: not a number of seconds; correct or unset it") from None
         half = precision == "bfloat16"
