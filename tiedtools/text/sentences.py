@@ -47,9 +47,7 @@ def sources(source: Any) -> list[Any]:
         paths = [os.fspath(path) for path in source]
         words = len(paths) > 1 and not any(re.search(r"\w[./]|[./]\w", path) for path in paths)
         if is_absent(paths[0]) and (" " in paths[0] or words):
-            remedy = (
-                "in Python, a list of strings is a list of paths; give lists of words or, with `tokenize`, iter(texts)"
-            )
+            remedy = "check the name; in Python, a text is a list of lists of words or, with `tokenize`, iter(strings)"
             raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]
