@@ -165,7 +165,8 @@ def claim(data):
 
 def section(name, data):
     """Return the lines of a table's section."""
-    missing = f" Not run: {'; '.join(lines_of(data, False))}." if done(data) and lines_of(data, False) else ""
+    missing = [line for line in lines_of(data, False) if not any(run.startswith(f"{line},") for run in lines_of(data))]
+    missing = f" Not run: {'; '.join(missing)}." if done(data) and missing else ""
     text = f"{data['about']} {claim(data)}{missing} [Data and commands](results/{name}.json)."
     lines = [f"### {data['title']}", "", text, ""]
     shown = grid if any("column" in row for row in data.get("rows", [])) else trained

@@ -103,9 +103,9 @@ def test_models_have_vectors_and_counts_and_are_trained_by_the_constructor(tmp_p
     assert model.wv.index_to_key == model.vectors.words
     assert [model.wv.get_vecattr(word, "count") for word in WORDS] == [30, 30, 60, 60, 60, 60, 30, 30]
     model.wv.words.sort(), model.wv.counts.sort()  # of copies
-    model.save(tmp_path / "m.npz")
-    model.fit(SENTENCES, output=tmp_path / "v.txt", manifest=tmp_path / "v.txt.manifest.json")
-    for loaded in tt.load(tmp_path / "m.npz").wv, tt.Word2Vec.load(tmp_path / "m.npz").wv, tt.load(tmp_path / "v.txt"):
+    model.save(m := tmp_path / "m.npz")
+    model.fit(SENTENCES, output=(v := tmp_path / "v.txt"), manifest=tmp_path / "v.txt.manifest.json")
+    for loaded in tt.load(m).wv, tt.Word2Vec.load(m, mmap="r").wv, tt.KeyedVectors.load(v, mmap="r"), tt.load(v):
         np.testing.assert_array_equal(loaded.counts, model.wv.counts)
         assert loaded.restrict(["pear", "plum", "king"]).counts.tolist() == [60, 30] and loaded[:2].counts[1] == 60
     assert isinstance(output := tt.load(f"{tmp_path}/m.npz:out"), tt.Vectors)

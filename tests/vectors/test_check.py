@@ -177,8 +177,8 @@ def test_problems_are_lines_limited_and_counted(run, tmp_path):
     assert lines[0].startswith(f"{tmp_path}/nowhere: cannot be read") and lines[1].endswith("1 problem")
     assert lines[2] == f"{good}: glove, 1 words of 1 numbers, all well"
     assert run("check", "-", "-").exit_code == 2
-    (tmp_path / "slices.txt").touch()
-    assert run("check", tmp_path, tmp_path / "slices.txt").stdout.count(": slices, not checked") == 2
+    (tmp_path / "slices.txt").write_text("a\nb\n"), (tmp_path / "a.runs").touch()
+    assert run("check", tmp_path, tmp_path / "slices.txt").stdout.count(" lists b.runs, which does not exist\n") == 2
 
 
 NUMBERS = np.float32([1.5, -2.25]).tobytes()

@@ -21,7 +21,7 @@ from tiedtools.evaluation.surprisal import UNITS, compare, read_pairs, surprisal
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
 from tiedtools.models.lm.config import LstmConfig
-from tiedtools.network.config import CELLS, DROPOUT, SITES, Shorthands, documented_defaults
+from tiedtools.network.config import CELLS, SITES, Shorthands, documented_defaults
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
@@ -38,7 +38,7 @@ def kinds() -> dict[str, Family]:
     return {name: family for family in families(LANGUAGE) for name in (family.kind, *family.warm_up)}
 
 
-@documented(LstmConfig, Training, Shorthands, LmReading, dropout=DROPOUT, **documented_defaults(SITES))
+@documented(LstmConfig, Training, Shorthands, LmReading, **documented_defaults(SITES))
 class LanguageModel(Estimator):
     """A language model: an LSTM, or one with another cell, or Mikolov's class-based RNN with Rei's document vector.
 

@@ -70,12 +70,15 @@ def translated(settings: Mapping[str, Any], known: Collection[str]) -> dict[str,
 
     Raises Mistyped if a setting is given under two names.
     """
-    result: dict[str, Any] = {}
+    result, names = dict[str, Any](), dict[str, str]()
     for name, value in settings.items():
         setting, values = ALIASES.get(name, (name, {}))
         setting, values = (setting, values) if setting in known else (name, {})
         if setting in result or setting != name and setting in settings:
-            raise Mistyped(f"`{name}` is another name of `{setting}`, which is also set; omit one of them")
+            other = names.get(setting, setting)
+            what = f"`{name}` and `{other}` both set" if other != setting else f"`{name}` is another name of"
+            raise Mistyped(f"{what} `{setting}`{', which is also set' * (other == setting)}; omit one of them")
+        names[setting] = name
         result[setting] = values.get(value, value) if isinstance(value, Hashable) else value
     return result
 

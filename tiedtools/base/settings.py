@@ -335,4 +335,6 @@ class Files(Checked):
     manifest: str | None = setting(None, metavar="FILE")(
         "Also write the run's manifest (command, inputs, environment) to FILE; see `tiedtools rerun`."
     )
-    no_manifest: bool = setting(False)("Do not write a .run.json manifest next to the vectors or the model.")
+    no_manifest: bool = setting(False)(
+        "Do not write a .run.json manifest next to the vectors or the model, from which the tokenization is read."
+    )

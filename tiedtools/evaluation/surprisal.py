@@ -192,7 +192,7 @@ def summary(name: str, groups: Sequence[tuple[list[float], list[float]]]) -> dic
         bounds = np.array([wilson(sum(kept), len(kept)) for kept in compared])
         accuracy = float(shares.mean())
         low, high = (
-            accuracy + sign * np.linalg.norm(shares - end) / len(shares) for sign, end in zip((-1, 1), bounds.T)
+            accuracy + sign * float(np.linalg.norm(shares - end)) / len(shares) for sign, end in zip((-1, 1), bounds.T)
         )
     figures = accuracy, low, high, float(np.mean(unknown)) if unknown else None
     return dict(zip(PAIR_COLUMNS, (name, len(unknown + known), known.count(0.5), len(unknown), *figures)))

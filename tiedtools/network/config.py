@@ -303,13 +303,14 @@ class Shorthands(Checked):
         "Use a paper's settings; options given explicitly override them. `help` lists the presets."
     )
     dropout: float | None = setting(None, PROBABILITY, metavar="P")(
-        "Dropout probability at all sites of activations; `drop_emb`, `drop_out`, and others set it for one site."
+        "Dropout probability at all sites, not of weights; `drop_emb`, `drop_out`, and others set it for one site."
     )
 
 
 def documented_defaults(sites: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return defaults that `chosen` sets, by name, for documentation; None: they depend on the computer."""
-    return dict(threads=None, precision=None) | {f"drop_{site}": DROPOUT for site in sites["standard"]}
+    """Return defaults that `chosen` sets, by name, for documentation; None: they depend on others, or the computer."""
+    computed = ["threads", "precision", *(f"drop_{site}" for names in sites.values() for site in names)]
+    return {**dict.fromkeys(computed), "dropout": DROPOUT}
 
 
 def chosen(

@@ -18,7 +18,7 @@ import time
 from typing import Any
 
 PATIENCE = 60  # seconds until all ranks have connected
-KILLED = " was killed, or lost its connection; no vectors were written; --resume continues from a --checkpoint"
+KILLED = " was killed, or lost its connection; the run ended without its output"
 READY, BYE, END = b"+", b"bye", b"!"
 LAUNCHERS = "mpiexec", "mpiexec.hydra", "mpirun", "hydra_pmi_proxy", "prterun", "orterun"
 

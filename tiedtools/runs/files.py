@@ -23,10 +23,11 @@ from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
 from tiedtools.files.manifest import Record
 from tiedtools.files.output import STDOUT, is_file, open_log, open_output, open_packed, write_elsewhere
+from tiedtools.vectors.rows import is_fasttext
 
 Writer = Callable[[Any], Any]  # a function that writes to a binary file
 BESIDE = {"output": "words"}  # an output of two files, which are written together or not at all
-MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these, and next to .bin files
+MODELS = "output", "save_model", "rnnlm"  # a manifest is written next to the first of these, and to models of fastText
 
 
 def relative(path: str) -> str:
@@ -284,7 +285,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         written = [name for name in MODELS if name in done]
         models = [name for name in written if name in self.manifests]
         # A model of fastText (.bin) has no other place for the tokenization.
-        outputs: list[Any] = models[:1] + [name for name in models[1:] if self.targets[name].endswith(".bin")]
+        outputs: list[Any] = models[:1] + [name for name in models[1:] if is_fasttext(done[name])]
         outputs = outputs if self.stopped or not self.no_manifest else []
         for name in models:
             if name in outputs:

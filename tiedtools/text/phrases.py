@@ -113,6 +113,8 @@ class Phrases(Checked):
             while block := "".join(itertools.islice(lines, LINES)):
                 yield from (WORD.findall(line) for line in join(block).removesuffix("\n").split("\n"))
 
+    __iter__ = None
+
     def __getitem__(self, sentences: Any) -> Any:  # gensim's
         raise Renamed("Phrases cannot be indexed; use `apply(text)`, an iterator over its sentences")
 

@@ -47,7 +47,7 @@ def sources(source: Any) -> list[Any]:
         paths = [os.fspath(path) for path in source]
         words = len(paths) > 1 and not any(re.search(r"\w[./]|[./]\w", path) for path in paths)
         if is_absent(paths[0]) and (" " in paths[0] or words):
-            remedy = "check the name; in Python, a text is a list of lists of words or, with `tokenize`, iter(strings)"
+            remedy = "check the name; in Python, a list of strings is a list of paths, a text a list of lists of words"
             raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
     return [Sentences(source)]
@@ -122,13 +122,17 @@ def words_of(text: Any) -> list[str]:
     return as_line(1, words) and list(words)  # type: ignore[return-value]
 
 
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
 def as_line(number: int, sentence: Any) -> bytes:
     """Return a sentence as a line of UTF-8 text. Raises TiedtoolsError unless it consists of words."""
     where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
     if isinstance(sentence, (str, bytes, Mapping, set, frozenset)) or not hasattr(sentence, "__iter__"):
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
         remedy = "give the words of one field" if isinstance(sentence, Mapping) else remedy
-        remedy = "drop missing values" if sentence is None or isinstance(sentence, float) else remedy
+        remedy = "drop missing values" if sentence is None or is_nan(sentence) else remedy
         raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
     with contextlib.suppress(TypeError, UnicodeEncodeError):

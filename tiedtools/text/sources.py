@@ -34,9 +34,9 @@ ZERO_BYTE = (
 
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
-    codecs.BOM_UTF32_LE: "in UTF-32; convert it: iconv -f UTF-32 -t UTF-8",
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "in UTF-32; convert it: iconv -f UTF-32 -t UTF-8"),
     b"PK\3\4": "a zip archive or an office document; unpack it, or save it as plain text, in UTF-8",
-    b"PAR1": "in Parquet format; export the texts as JSON lines, CSV, or plain text",
+    b"PAR1\x15": "in Parquet format; export the texts as JSON lines, CSV, or plain text",
 }
 
 
@@ -172,8 +172,8 @@ def has_trailing_data(source: Any) -> bool | None:
 
 def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for SIGNATURES."""
-    if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
-        log.warning(f"{shown(path)}: is HTML, whose tags are read as words; convert it to plain text first")
+    if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml")):
+        log.warning(f"{shown(path)}: is HTML or XML, whose tags are read as words; convert it to plain text first")
     if kind := next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None):
         raise TiedtoolsError(f"{shown(path)}:1: is {kind}")
     if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):

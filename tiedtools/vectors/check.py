@@ -15,7 +15,7 @@ from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.files import manifest, modelfile
 from tiedtools.text import morphs
 from tiedtools.text.sentences import is_url
-from tiedtools.text.sources import json_lines, open_source, shown
+from tiedtools.text.sources import json_lines, numbered_lines, open_source, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors import formats, matrixfiles
 from tiedtools.vectors.formats import NUMBER, PEEK
@@ -59,8 +59,10 @@ class Check(Rows):
         self.rows, self.seen, self.use, self.checked = 0, {}, "", True
         self.format = format or formats.format_by_name(path)
         try:
-            if os.path.basename(path) == ORDER or os.path.exists(os.path.join(path, ORDER)):
+            if not format and any(map(os.path.exists, runs := slices_of(path))):
                 self.format, self.checked, self.use = "slices", False, "`tiedtools shift FOLDER` reads them"
+                for missing in itertools.filterfalse(os.path.exists, runs):
+                    self.oddity("missing", "", f"lists {os.path.basename(missing)}, which does not exist")
             elif model := find_model(path):
                 self.check_model(*model)
             elif not format and (matrix := matrix_of(path)):
@@ -288,6 +290,13 @@ def kind_of(start: bytes) -> Kind | None:
     if all(tab and subwords.replace(" ", "") in (word, word.replace("-", "")) for word, tab, subwords in pairs):
         return Kind("segmentation", "`--segmentation` of `tiedtools lstm` reads it")
     return next((kind for pattern, kind in LINES.items() if all(re.fullmatch(pattern, line) for line in lines)), None)
+
+
+def slices_of(path: str) -> list[str]:
+    """Return the paths of the files of runs that a folder of slices, or its list at `path`, names; [] for others."""
+    listed = path if os.path.basename(path) == ORDER else os.path.join(path, ORDER)
+    lines = numbered_lines(listed) if os.path.isfile(listed) else ()
+    return [os.path.join(os.path.dirname(listed), f"{name}.runs") for _, name in lines]
 
 
 def matrix_of(path: str) -> str | None:

@@ -158,9 +158,12 @@ class GensimNames(Renaming):
         self.write(fname, "binary" if binary else "text")
 
     @classmethod
-    def load(cls: Any, path: Path, *how: Any, mmap: str | None = None, **reading: Any) -> Any:
-        """Read vectors, as `read` does; `mmap` is ignored: .npy and .safetensors files are mapped."""
-        return cls.read(path, *how, **reading)
+    def load(
+        cls: Any, path: Path, format: str | None = None, errors: str = "strict", skip_bad: bool | None = False,
+        mmap: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Read Vectors, as `read` does; `mmap` is ignored: .npy and .safetensors files are mapped."""
+        return cls.read(path, format, errors, skip_bad)
 
     @classmethod
     def load_word2vec_format(

@@ -243,13 +243,13 @@ def test_fasttext_and_gensim_compose_the_same_vectors_from_the_bin(inflected, op
 
 def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):
     new = [["walked", "talking", "Schifffahrt", "jumper"] * 3] * 30
-    first = tt.Word2Vec(**SETTINGS).fit(inflected, save_model=tmp_path / "m.npz", output=tmp_path / "m.bin")
-    results = []
+    first = tt.Word2Vec(**SETTINGS).fit(inflected, save_model=tmp_path / "m.bin", output=tmp_path / "m.vec")
+    assert first.save(tmp_path / "m.npz") is None and (tmp_path / "m.bin.run.json").exists()
+    known, results = first.model.vocab.words, []
     for name in "m.npz", "m.bin":
         how = dict(SETTINGS, ns_exponent=0.75, epochs=1, skip_input=False)
         model = tt.Word2Vec(**how).fit(new, init_from=tmp_path / name, grow=True, freeze="old")
         assert {"Schifffahrt", "jumper"} <= {*model.model.vocab.words}
-        known = first.model.vocab.words
         np.testing.assert_allclose(model.word_vectors("in")[known], first.word_vectors("in")[known], rtol=1e-5)
         results.append(model.word_vectors("in")["Schifffahrt"])
     np.testing.assert_array_equal(*results)

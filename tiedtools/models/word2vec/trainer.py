@@ -179,10 +179,9 @@ class Word2VecTrainer(Trainer):
             if way != "none":
                 whole = f"; {model.W} more runs on the whole text" if model.W else ""
                 log.info(f"{len(bounds) - 1:,} documents (one per {self.marks.kind}), {WAYS[way]}{whole}")
-            if way == "documents" and len(bounds) <= FEW:
-                log.warning(
-                    f"intervals from fewer than {FEW} documents are unreliable; choose a smaller unit: `document`"
-                )
+            if way == "documents" and len(bounds) <= FEW and self.resampling.runs > 1:
+                remedy = "give more text" if self.marks.kind == "line" else "choose a smaller unit: `document`"
+                log.warning(f"intervals from fewer than {FEW} documents are unreliable; {remedy}")
             model.training["documents"] = len(bounds) - 1
             return ManyRuns(model, text, bounds, *files, self.prepared)
         common = *files, self.valid
