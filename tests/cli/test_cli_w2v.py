@@ -212,4 +212,4 @@ cli(["w2v", "-output", "/dev/null", {str(text)!r}], prog_name="tiedtools")
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
-    assert "4 bytes of disk space per word; set TMPDIR" in result.stderr
+    assert "4 bytes of disk space per word; raise the limit" in result.stderr

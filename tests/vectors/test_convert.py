@@ -119,7 +119,7 @@ def test_words_with_spaces(run, tmp_path):
     for name, row, format in (("b.txt", 1, "text"), ("b.bin", 1, "binary"), ("b.tsv", 3, "tsv")):
         result = run("convert", source, tmp_path / name)
         assert result.exit_code == 1 and not (tmp_path / name).exists() and result.stderr.count("\n") == 1
-        assert f"word {row}: " in result.stderr and f"white space that {format} files cannot hold" in result.stderr
+        assert f"word {row}: " in result.stderr and f"whitespace that {format} files cannot hold" in result.stderr
         told = run("convert", source, tmp_path / name, "--spaces", "_").stderr
         assert told.startswith("2 words with spaces written with _\n1 word with spaces skipped, since ")
         assert Vectors.read(tmp_path / name)["new_york"].tolist() == [7, 8] and told.endswith("3 words of 2 numbers\n")
