@@ -16,7 +16,7 @@ from tiedtools.models.word2vec.config import Resampling, written
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
-from tiedtools.vectors.runs import ORDER
+from tiedtools.vectors.runs import SLICES
 
 COMPASS = "compass.npz"
 Train = Callable[[Trainer], Any]
@@ -71,7 +71,7 @@ def train_slices(
     if os.path.isfile(folder):
         raise TiedtoolsError(f"{folder}: is a file; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
-    with open_output(os.path.join(folder, ORDER)) as file:
+    with open_output(os.path.join(folder, SLICES)) as file:
         file.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
     if not os.path.exists(compass) or os.path.exists(checkpoint):
         log.info(f"compass: {len(texts)} texts together")
@@ -115,10 +115,10 @@ def read_slices(folder: str) -> dict[str, Runs]:
     Raises TiedtoolsError if it has no slices, lacks the vectors of one, or their dimensions differ.
     """
     try:
-        with open(os.path.join(folder, ORDER), encoding="utf-8", errors="surrogateescape") as file:
+        with open(os.path.join(folder, SLICES), encoding="utf-8", errors="surrogateescape") as file:
             names = file.read().split("\n")[:-1]
     except OSError:
-        raise TiedtoolsError(f"{folder}: has no {ORDER}; give a folder written by `tiedtools w2v --slices`") from None
+        raise TiedtoolsError(f"{folder}: has no {SLICES}; give a folder written by `tiedtools w2v --slices`") from None
     files = {name: os.path.join(folder, f"{name}.runs") for name in names}
     for name, file in files.items():
         if not os.path.exists(file):

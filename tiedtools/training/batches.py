@@ -164,10 +164,8 @@ class Pairs:
         lengths = np.stack([self.source.lengths, self.target.lengths])
         empty = lengths.min(0) == 1
         long = ~empty & (lengths.max(0) > (longest or lengths.max()))
-        for omitted, reason in (
-            (empty, "empty on one side"),
-            (long, f"longer than {(longest or 0) - 1:,} words or symbols"),
-        ):
+        most = longest and longest - 1  # without `</s>`
+        for omitted, reason in (empty, "empty on one side"), (long, f"longer than {most} words or symbols"):
             if omitted.any():
                 log.info(f"not trained on: {counted(np.count_nonzero(omitted), 'sentence pair')} {reason}")
         self.rows = np.flatnonzero(~(empty | long))

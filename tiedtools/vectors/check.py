@@ -22,7 +22,7 @@ from tiedtools.vectors.formats import NUMBER, PEEK
 from tiedtools.vectors.modelvectors import find_model, read_model
 from tiedtools.vectors.norms import blocks
 from tiedtools.vectors.rows import ROW, Rows
-from tiedtools.vectors.runs import ORDER
+from tiedtools.vectors.runs import SLICES
 from tiedtools.vectors.streams import VectorReader
 
 POSITION = re.compile(r"^:\d+|^: row \d+")  # after the path, in a message
@@ -294,7 +294,7 @@ def kind_of(start: bytes) -> Kind | None:
 
 def slices_of(path: str) -> list[str]:
     """Return the paths of the files of runs that a folder of slices, or its list at `path`, names; [] for others."""
-    listed = path if os.path.basename(path) == ORDER else os.path.join(path, ORDER)
+    listed = path if os.path.basename(path) == SLICES else os.path.join(path, SLICES)
     lines = numbered_lines(listed) if os.path.isfile(listed) else ()
     return [os.path.join(os.path.dirname(listed), f"{name}.runs") for _, name in lines]
 

@@ -12,7 +12,7 @@ from tiedtools.files import modelfile
 Self = TypeVar("Self", bound="Runs")
 Matrix = np.ndarray[Any, Any]
 KIND = "runs"  # `kind` in the header of a file
-ORDER = "slices.txt"  # names of the slices in a folder, one per line, in order
+SLICES = "slices.txt"  # names of the slices in a folder, one per line, in order
 
 
 class Runs:
