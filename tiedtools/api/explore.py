@@ -29,7 +29,7 @@ from tiedtools.text.sources import is_path
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
-from tiedtools.vectors.runs import SLICES, Runs, is_runs
+from tiedtools.vectors.runs import Runs, is_runs, is_slices
 from tiedtools.vectors.vectors import Vectors
 
 FIRST = {False: 20_000, True: 5_000}  # default number of words; True: of several runs
@@ -117,7 +117,7 @@ def parts_of(source: Any, reading: dict[str, Any]) -> dict[str, Any]:
     if not is_path(source):
         return {"": source if isinstance(source, Runs) else vectors_of(source)}
     path = os.fspath(source)
-    if os.path.exists(os.path.join(path, SLICES)):
+    if is_slices(path):
         return dict(read_slices(path))
     return {"": Runs.read(path) if is_runs(path) else Vectors.read(path, **reading)}
 

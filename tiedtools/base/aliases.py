@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tiedtools.base.errors import Mistyped, Renamed
 
 NOT = {0: True, 1: False}  # as True == 1, also of True and False
+# Option -> (its setting, which has another name, {value of the option: value of the setting}). Python takes them, too.
+SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
+    "tie": ("tying", {True: "tied", False: "untied"}),
+    "tie_signs": ("tying", {True: "signs"}),
+    "tie_linear": ("tying", {True: "linear"}),
+    "no_output_bias": ("output_bias", {True: False}),
+    "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
+}
 NAMES = {"vector_size": "size", "workers": "threads", "iter": "epochs", "alpha": "lr", "learning_rate": "lr"}
 ALIASES: dict[str, tuple[str, dict[Any, Any]]] = {  # accepted name -> (setting, {value: value of the setting})
     **{name: (setting, {}) for name, setting in NAMES.items()},
+    **SHORTCUTS,
     "sg": ("architecture", {0: "cbow", 1: "skipgram"}),
-    "cbow": ("architecture", {0: "skipgram", 1: "cbow"}),
     "architecture": ("architecture", {"sg": "skipgram", "skip-gram": "skipgram"}),
     "hs": ("hs", {0: False, 1: True}),
     "cbow_mean": ("cbow_sum", NOT),
     "shrink_windows": ("fixed_window", NOT),
     "tying": ("tying", {"tied+L": "linear"}),
-    **{
-        name: ("tying", {True: value, False: "untied"})
-        for name, value in {"tie": "tied", "tie_signs": "signs", "tie_linear": "linear"}.items()
-    },
 }
 UNAVAILABLE = {  # setting of gensim -> what to do
     "callbacks": "give functions to `fit` as `on_epoch` and `on_timer`",
@@ -74,6 +78,8 @@ def translated(settings: Mapping[str, Any], known: Collection[str]) -> dict[str,
     for name, value in settings.items():
         setting, values = ALIASES.get(name, (name, {}))
         setting, values = (setting, values) if setting in known else (name, {})
+        if value is False and True in values and False not in values:
+            continue  # a flag that is not given
         if setting in result or setting != name and setting in settings:
             other = names.get(setting, setting)
             what = f"`{name}` and `{other}` both set" if other != setting else f"`{name}` is another name of"

@@ -9,17 +9,10 @@ from typing import Any
 
 import click
 
+from tiedtools.base.aliases import SHORTCUTS
 from tiedtools.base.settings import SIDES
 
 Decorator = Callable[[Any], Any]  # of a command or another decorator
-# Option -> (its setting, which has another name, {value of the option: value of the setting}).
-SHORTCUTS: dict[str, tuple[str, dict[Any, Any]]] = {
-    "tie": ("tying", {True: "tied", False: "untied"}),
-    "tie_signs": ("tying", {True: "signs"}),
-    "tie_linear": ("tying", {True: "linear"}),
-    "no_output_bias": ("output_bias", {True: False}),
-    "cbow": ("architecture", {1: "cbow", 0: "skipgram"}),
-}
 PHRASES = {("tying", "untied"): "an untied model", ("output_bias", "True"): "an output bias"}
 # Settings translated for every command, even one without these options.
 OF_OTHERS = "resume", "save_model", "checkpoint", "log_json", "errors"

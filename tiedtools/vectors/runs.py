@@ -1,5 +1,6 @@
 """Word vectors of several training runs over one vocabulary, and their file."""
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, BinaryIO, TypeVar
@@ -93,6 +94,11 @@ class Runs:
             if len(set(words)) != len(words):
                 raise ValueError("a word occurs twice")
         return cls(words, matrix, present, counts, header["config"], whole)
+
+
+def is_slices(path: str) -> bool:
+    """Return whether a path is a folder of slices."""
+    return os.path.exists(os.path.join(path, SLICES))
 
 
 def is_runs(path: str) -> bool:

@@ -21,7 +21,7 @@ from tiedtools.files.output import open_output
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.norms import distinct
 from tiedtools.vectors.rows import Rows
-from tiedtools.vectors.runs import SLICES
+from tiedtools.vectors.runs import is_slices
 from tiedtools.vectors.streams import check_writable
 
 UNKNOWN = "[UNK]"  # the token of words outside the vocabulary; its row, the last, is zero
@@ -40,8 +40,8 @@ def read(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a folder: the tokens as they are, without an unknown-word token whose vector is zero."""
     matrix_path, tokens_path = paths(rows.path)
     if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
-        slices = os.path.exists(os.path.join(rows.path, SLICES))
-        what = "of slices; name one: NAME.runs in it" if slices else "without model.safetensors; name a file of vectors"
+        others = "without model.safetensors; name a file of vectors"
+        what = "of slices; name one: NAME.runs in it" if is_slices(rows.path) else others
         raise TiedtoolsError(f"{rows.path}: is a directory {what}")
     words, unknown = read_tokens(tokens_path)
 
