@@ -61,13 +61,13 @@ def test_choosing_a_cpu_after_numpy_is_imported_is_an_error():
     assert "TiedtoolsError: TIEDTOOLS_CPU=haswell: already imported: numpy; call" in problem
 
 
-def test_without_compilation_each_command_says_so_in_one_line():
-    for command in "w2v", "lstm", "rnnlm":
+def test_without_compilation_or_threads_a_command_says_so_in_one_line():
+    for command, setting in ("w2v", "DISABLE_JIT=1"), ("lstm", "DISABLE_JIT=1"), ("rnnlm", "NUM_THREADS=0"):
+        name, value = f"NUMBA_{setting}".split("=")
         line = [sys.executable, "-m", "tiedtools", command]
-        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-        result = subprocess.run(line, env=environment, input="a b c\n" * 9, capture_output=True, text=True)
+        result = subprocess.run(line, env=os.environ | {name: value}, input="a b\n" * 9, capture_output=True, text=True)
         assert result.returncode == 1 and result.stderr.count("\n") == 1, command
-        assert result.stderr.startswith("tiedtools: NUMBA_DISABLE_JIT: "), command
+        assert result.stderr.startswith(f"tiedtools: {name}: "), command
 
 
 def test_an_unknown_cpu_is_an_error(run, monkeypatch):

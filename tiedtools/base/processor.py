@@ -37,10 +37,12 @@ def choose_processor() -> None:
     default, 3, compiles an eighth longer and makes no kernel faster.
 
     Libraries already imported are not affected. Raises TiedtoolsError if TIEDTOOLS_CPU would then have no effect, or
-    NUMBA_DISABLE_JIT is set.
+    Numba cannot compile (NUMBA_DISABLE_JIT) or start threads (NUMBA_NUM_THREADS).
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise TiedtoolsError("NUMBA_DISABLE_JIT: kernels run only if they are compiled; unset it")
+    if re.fullmatch("0+|-.*", os.environ.get("NUMBA_NUM_THREADS", "")):
+        raise TiedtoolsError("NUMBA_NUM_THREADS: Numba takes positive numbers only; unset it")
     imported = {"numpy", "numba"} & sys.modules.keys()
     if "numpy" not in imported:
         limit_threads()
