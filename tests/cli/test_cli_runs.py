@@ -74,6 +74,7 @@ def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     one, two = found["results"]
     assert (one["covered"], one["runs"]) == (5, 5)
     assert found["differences"][0]["difference"] == pytest.approx(two["rho"] - one["rho"])
+    (folder / "none").write_text("alpha omega 1\nomega beta 2\n")
     (folder / "more").write_text(PAIRS + "alpha w29 2\n")  # only the first file has w29
     more, _ = answer(run, "eval-sim", *files, "--set", folder / "more")
     assert [line["covered"] for line in more["results"]] == [6, 5]
@@ -83,8 +84,8 @@ def test_evaluations_and_comparisons_have_intervals(run, files, folder):
     assert found["differences"][-1]["difference"] == pytest.approx(two - one) and two != one
     found, lines = answer(run, "compare", *files, "--top", 3)
     assert [line["pairs"] for line in found["results"]] == [5] * 4 and len(lines) == 5
-    same, _ = answer(run, "compare", files[0], files[0])
-    assert same["results"][0]["value"] == pytest.approx(1)
+    assert answer(run, "compare", files[0], files[0])[0]["results"][0]["value"] == pytest.approx(1)
+    assert f"{files[0]}: rho is undefined: fewer" in run("eval-sim", files[0], "--set", folder / "none").stderr
     one, _ = answer(run, "compare", f"{files[0]}:2", files[0])
     assert one["results"][2]["low"] < one["results"][2]["value"] < 1
 
@@ -93,11 +94,9 @@ def test_stability_and_change(run, files, folder):
     found, lines = answer(run, "stability", files[0], "--top", 3)
     (band,) = found["results"]
     assert band["words"] == len(NAMES) and 0 < band["shared"] < 1 and len(lines) == 2
-    found, _ = answer(run, "stability", files[0], "alpha", "--top", 3)
-    assert found["results"][0]["word"] == "alpha"
-    found, _ = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)
-    assert all(row["shared"] < 0.2 for row in found["results"])
-    assert run("stability", files[0], "--top", 100).exit_code == 1
+    assert answer(run, "stability", files[0], "alpha", "--top", 3)[0]["results"][0]["word"] == "alpha"
+    below = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)[0]["results"]
+    assert all(row["shared"] < 0.2 for row in below) and run("stability", files[0], "--top", 100).exit_code == 1
     (folder / "list").write_text("alpha\nomega\nw29\nalpha\n")
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
@@ -105,6 +104,7 @@ def test_stability_and_change(run, files, folder):
     assert lines[-1] == "in neither: 1: omega"
     row = found["results"][0]
     assert row["low"] <= row["change"] <= row["high"] and row["expected"] > 0
+    assert len(answer(run, "shift", *files, "--top", 2)[0]["results"]) == 2
     assert run("shift", *files, "--size", 5).exit_code == 2
 
 
@@ -133,7 +133,7 @@ def test_permutations_of_documents(run, folder):
             lines.append(" ".join([*line[:2], "word", *line[2:]] if k % 6 == text and k % 4 else line))
         (folder / name).write_text("\n".join(lines) + "\n")
     args = ["shift", folder / "one", folder / "two", "--permutations", 19, "-size", 8, "-min-count", 1, "-sample", 0]
-    args += ["-iter", 5, "-window", 3, "--threads", 2, "--top", 1]
+    args += ["-iter", 5, "-window", 3, "--threads", 2]
     checkpoint = ["--checkpoint", folder / "c"]
     found = json.loads(run(*args, *checkpoint, "--json").stdout)
     p = {row["word"]: row["p"] for row in found["results"]}

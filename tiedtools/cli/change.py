@@ -24,7 +24,8 @@ from tiedtools.text.sources import numbered_lines, read_once
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
-        integer("top", 20, "Number of words to print, by decreasing excess; 0: all, as with --words.", least=0),
+        integer("top", 20, "Number of words to print, by decreasing excess; 0: all, the default with --words or"
+                " --json.", least=0),
         integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
                 " between them at random.", most=4999),
         *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
@@ -93,8 +94,10 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
         lines = sorted(adjusted(lines), key=lambda line: (line["p"], -line["change"]))
     else:
         lines.sort(key=lambda line: (math.isnan(line["expected"]), line["expected"] - line["change"]))
-    top = options["top"] if listed is None or "top" in explicit(ctx) else None
-    text = aligned(lines[: top or None]) + missing(one, only_a, listed) + missing(two, only_b, listed)
+    if "top" in explicit(ctx):
+        lines = lines[: options["top"] or None]
+    text = aligned(lines if listed else lines[: options["top"] or None])
+    text += missing(one, only_a, listed) + missing(two, only_b, listed)
     unknown = [word for word in absent if word not in {*only_a, *only_b}]
     text += f"in neither: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))

@@ -278,10 +278,11 @@ def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
     """Yield the answers of `ppl --words`; R and pandas read the tab-separated lines, with quotes as in CSV."""
     from tiedtools.evaluation.surprisal import columns
 
+    cell = lambda x: f"{x:.6f}" if isinstance(x, float) else str(x).upper() if isinstance(x, bool) else x
     yield Answer("\t".join(columns(unit)) + "\n")
     for _, rows in lines:
-        text, as_cell = io.StringIO(), lambda value: f"{value:.6f}" if isinstance(value, float) else value
-        csv.writer(text, "excel-tab", lineterminator="\n").writerows(map(as_cell, row.values()) for row in rows)
+        text = io.StringIO()
+        csv.writer(text, "excel-tab", lineterminator="\n").writerows(map(cell, row.values()) for row in rows)
         yield Answer(text.getvalue(), rows)
 
 

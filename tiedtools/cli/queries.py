@@ -60,9 +60,9 @@ def nn(
 ) -> Iterator[Answer]:
     """Print the nearest neighbors of each WORD: the word, the neighbor, and their cosine similarity, tab-separated.
 
-    Without WORD, words are read from standard input, one per line, and answered immediately. VECTORS is a vector file,
-    `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of neighbors and a
-    column of similarities, and a header names the files.
+    Without WORD, words are read from standard input, one per line, and answered immediately, with --json at the end of
+    the input. VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors; each --with
+    adds a column of neighbors and a column of similarities, and a header names the files. Files of runs have a table.
 
     A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
     of its words' unit-length vectors. These words are excluded from its neighbors.
@@ -101,9 +101,9 @@ def nn(
 def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     """Print the words that are to C as B is to A: for each triple A B C, the answer and its score, tab-separated.
 
-    Without words, triples are read from standard input, one per line, and answered immediately. VECTORS is a vector
-    file, `-` for standard input, or MODEL:out for a model's output vectors; each --with adds a column of answers and a
-    column of scores, and a header names the files.
+    Without words, triples are read from standard input, one per line, and answered immediately, with --json at the end
+    of the input. VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors; each
+    --with adds a column of answers and a column of scores, and a header names the files. Files of runs have a table.
 
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
@@ -165,7 +165,7 @@ def answers(
         for file, (path, candidates) in enumerate(zip(paths, files)):
             index = candidates.index
             words_asked = [part for question in questions for word in question for part, _ in parts(word, index)]
-            unknown = [word for word in words_asked if word not in index]
+            unknown = [word for word in dict.fromkeys(words_asked) if word not in index]
             if unknown and (compose := composers(file)):
                 candidates = candidates.knowing(compose(unknown))
                 unknown = [word for word in unknown if word not in candidates.index]

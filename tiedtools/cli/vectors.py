@@ -129,7 +129,8 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
             words = f", {checked.rows:,} words" * (checked.rows > 0)
             summary = f"{checked.format}{words}, {verdict if checked.checked else 'not checked'}; {checked.use}"
         text = "".join(printable(line) + "\n" for line in [*lines, f"{file}: {summary}"])
-        result = {"file": file, "format": checked.format, "words": checked.rows, "dim": checked.E, "problems": kinds}
+        result = {"file": file, "format": checked.format, "words": checked.rows, "dim": checked.E}
+        result |= {"checked": checked.checked, "problems": kinds}
         yield Answer(text, result, status=int(bool(kinds)))
 
 

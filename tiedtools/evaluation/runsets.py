@@ -78,6 +78,7 @@ def similarities(
     lines, differences, first = Lines(), Lines(), None
     for file, runs, whole in files:
         judged = [[similarity.judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in sets]
+        similarity.explain([file], sets, *zip(*judged))
         of_file = correlations(sets, judged, resamples, seed, len(whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
         for one, *both in zip(sets, first[0], judged) if first else ():

@@ -238,7 +238,8 @@ class ManyRuns(Session):
 
     @property
     def figures(self) -> dict[str, Any]:
-        return dict(runs=self.done, documents=len(self.bounds) - 1, seeds=self.model.training["seeds"])
+        runs, seeds = int(self.model.finished[self.model.W :].sum()), self.model.training["seeds"]
+        return dict(runs=runs, documents=len(self.bounds) - 1, seeds=seeds)
 
     @property
     def standing(self) -> str:
