@@ -61,4 +61,4 @@ def table(old, new):
         yield f"{name:45}{before[name]:12,}{after[name]:12,}{after[name] / before[name]:8.2f}"
     yield from (f"{version}: {lines[version]['processor']}, {lines[version]['date']}" for version in (old, new))
     if lines[old]["processor"] != lines[new]["processor"]:
-        yield "different machines: compare ratios only with those of other programs"
+        yield "measured on different machines: compare only the ratios to other programs"
