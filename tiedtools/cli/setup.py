@@ -46,7 +46,11 @@ def completion(shell: str) -> Answer:
                  tiedtools completion fish >tiedtools.fish
     """
     group = click.get_current_context().find_root().command
-    return Answer(shell_completion.get_completion_class(shell)(group, {}, "tiedtools", VARIABLE).source() + "\n")  # type: ignore[misc]
+    complete: Any = shell_completion.get_completion_class(shell)
+    try:
+        return Answer(complete(group, {}, "tiedtools", VARIABLE).source() + "\n")
+    except RuntimeError as error:  # click 8.1: a bash that is too old
+        raise TiedtoolsError(f"{error}; install a newer one") from None
 
 
 @command("warmup", "Compile the kernels of commands into the cache.")
@@ -63,8 +67,11 @@ def warmup(commands: tuple[str, ...]) -> None:
     (default: ~/.cache/tiedtools/kernels), or tiedtools in NUMBA_CACHE_DIR.
     """
 
+    # With the module path of this process: not with the current folder, which may hold files of others.
+    code = f"import sys; sys.path = {[*map(str, sys.path)]}; from tiedtools.__main__ import main; main()"
+
     def run(*arguments: str) -> None:
-        line, command_line = "", [sys.executable, "-m", "tiedtools", *arguments]
+        line, command_line = "", [sys.executable, "-c", code, *arguments]
         with subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr or ():
                 if line.startswith("compiling"):
