@@ -1,5 +1,6 @@
 """Helpers of many tests: paths, parsed command lines, model files, and errors judged by their structure."""
 
+import os
 from pathlib import Path
 
 import click
@@ -57,7 +58,8 @@ def rewrite(path, change):
     """Apply change(header, words, arrays) to a model file or checkpoint."""
     header, words, arrays = modelfile.load(path)
     change(header, words, arrays)
-    with open(path, "wb") as file:
+    os.truncate(path, 0)
+    with open(path, "ab") as file:  # as a shell's >> opens it
         modelfile.save(file, header["kind"], header["config"], words, arrays)
 
 
@@ -67,5 +69,6 @@ MODEL_DAMAGES = {
     "array cut": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:-1]}),
     "one vector for all": lambda header, words, arrays: arrays.update({"emb_in": arrays["emb_in"][:1]}),
     "word missing": lambda header, words, arrays: words.pop(),
+    "a space in a word": lambda header, words, arrays: words.append(f"{words.pop()} b"),
     "unknown option": lambda header, words, arrays: header["config"].update(dropconnect=0.5),
 }

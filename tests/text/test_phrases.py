@@ -114,6 +114,7 @@ def test_list_is_saved_and_applied_to_another_text(tmp_path):
 
 @pytest.mark.parametrize("line", [
     "1\ta_b\ta b\t1.0", "1\ta_b\ta c\t1.0\t5", "1\ta\ta\t1.0\t5", "x\ta_b\ta b\t1.0\t5", "1\tab\ta b\t1.0\t5", "",
+    "1\ta__b\ta  b\t1.0\t5",
 ])  # fmt: skip
 def test_wrong_list_is_named_with_its_line(tmp_path, line):
     (path := tmp_path / "list").write_text(f"pass\tphrase\twords\tscore\tcount\n1\tx_y\tx y\t2.0\t7\n{line}\n")

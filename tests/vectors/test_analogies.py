@@ -131,7 +131,7 @@ def test_several_files(run, square, tmp_path):
 
 def test_rotations():
     rng = np.random.default_rng(1)
-    one, two = rng.standard_normal((2, 30, 5))
+    one, two = rng.standard_normal((2, 30, 5), np.float32).astype(float)
     np.testing.assert_allclose(rotation(one, two), orthogonal_procrustes(two, one)[0])
     rng = np.random.default_rng(1)
     one = rng.standard_normal((30, 5))

@@ -137,6 +137,7 @@ def test_matrices_with_separate_word_lists(tmp_path, found):
     expected = {"not finite": [": row 1", ": row 3"], "encoding": [": row 2"], "duplicate": [": row 3"]}
     assert positions(Check(str(tmp_path / "vectors.tsv")).problems) == expected
     assert list(found(b"no matrix", "other.npy")) == list(found(b"no model", "m.npz")) == ["unreadable"]
+    assert found(b"\t".join(100 * [b"12"]) + b"\t\n", "vectors.tsv")  # in linear time
     (tmp_path / "vectors.tsv").write_text("1\t2\n" * 4)
     (tmp_path / "metadata.tsv").write_text("a\n\u00a0\u3000\n\u0085\nb c\n")
     problems = Check(str(tmp_path / "vectors.tsv")).problems

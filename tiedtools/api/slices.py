@@ -11,8 +11,8 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import NONE, Reading
 from tiedtools.files import digests, manifest, modelfile
-from tiedtools.files.output import open_output, split_compression
-from tiedtools.models.word2vec.config import Resampling, written
+from tiedtools.files.output import is_special, open_output, split_compression
+from tiedtools.models.word2vec.config import Resampling, default_vectors
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sources import blocks, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
@@ -40,8 +40,8 @@ def train_slices(
     Raises TiedtoolsError for fewer than two texts, texts of the same name, or an empty one.
     """
     names = [os.path.basename(split_compression(text)[0]).split(".")[0] for text in texts]
-    if len(names) < 2 or len(set(names)) < len(names) or "-" in names:
-        what = "slices need two or more texts whose names differ before the first dot"
+    if len(names) < 2 or len(set(names)) < len(names) or "-" in names or "\n" in "".join(names):
+        what = "slices need two or more texts whose names, without line ends, differ before the first dot"
         raise TiedtoolsError(f"{what}, not {' '.join(texts)}")
     config = Word2Vec(**settings).configured[0]
     if config.hs:
@@ -50,7 +50,7 @@ def train_slices(
     outputs = [os.path.join(folder, f"{name}.runs") for name in names]
     unchecked = {"no_memory_check": others.pop("no_memory_check", False)}
     run = {"runs": 1, **others} | ({"resample": "none"} if others.get("runs", 1) == 1 else {})
-    asked = {"document": "record" if settings.get("field") else "line", "write": written(config)}
+    asked = {"document": "record" if settings.get("field") else "line", "write": default_vectors(config)}
     asked |= {"resample": Resampling(2).resample} | {name: value for name, value in run.items() if value is not None}
     if asked["write"] == "out" and config.tying == "untied":
         raise Contradiction("`write=out`: untied slices share the output vectors of the compass; omit it")
@@ -65,6 +65,8 @@ def train_slices(
     elif any(map(os.path.exists, outputs)):
         raise TiedtoolsError(f"{folder}: has slices but no {COMPASS}; choose another folder")
     for text in texts:
+        if is_special(text):
+            raise TiedtoolsError(f"{text}: is read several times; give a file")
         raw = Word2Vec(**settings).trainer(text).raw([text])
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
             raise TiedtoolsError(f"{text}: no words; give texts")
@@ -118,7 +120,9 @@ def read_slices(folder: str) -> dict[str, Runs]:
         with open(os.path.join(folder, SLICES), encoding="utf-8", errors="surrogateescape") as file:
             names = file.read().split("\n")[:-1]
     except OSError:
-        raise TiedtoolsError(f"{folder}: has no {SLICES}; give a folder written by `tiedtools w2v --slices`") from None
+        names = []
+    if not names:
+        raise TiedtoolsError(f"{folder}: no slices in {SLICES}; give a folder written by `tiedtools w2v --slices`")
     files = {name: os.path.join(folder, f"{name}.runs") for name in names}
     for name, file in files.items():
         if not os.path.exists(file):

@@ -286,6 +286,7 @@ def docvec(
     import numpy as np
 
     from tiedtools.vectors import counts
+    from tiedtools.vectors.matrixfiles import write_npy
     from tiedtools.vectors.vectors import Vectors, format_of, trained_format
 
     output = click.get_current_context().params["output"]
@@ -313,7 +314,7 @@ def docvec(
     digits = ([float(str(value)) for value in vector] for vector in matrix)  # the shortest that identify a float32
     rows = ({"line": k, "text": line, "vector": x} for k, (line, x) in enumerate(zip(first_lines, digits), 1))
     form = "binary" if binary else "text"
-    yield Answer(lambda file: np.save(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
+    yield Answer(lambda file: write_npy(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
     source.lexicon.tell_oovs()
 
 

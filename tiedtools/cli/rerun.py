@@ -87,6 +87,11 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     with working(directory, folder):
         training = ctx.parent.command.get_command(ctx.parent, name)  # type: ignore[union-attr]
         with training.make_context(name, argv, parent=ctx) as inner:
+            for option in manifests.OUTPUTS:
+                file = inner.params.get(option.replace("-", "_"))
+                if file is not None and file not in targets.values() and is_file(file):
+                    what = f"--{option} {file} is in `argv`, but not in `options`"
+                    raise TiedtoolsError(f"{path}: {what}; get an undamaged copy")
             training.invoke(inner)
     # Keep standard output clean if vectors are written there.
     to_stderr = any(value in STDOUT for value in recorded["options"].values() if isinstance(value, str))

@@ -14,7 +14,7 @@ from tiedtools.evaluation.similarity import Z
 from tiedtools.text.sources import counted
 from tiedtools.vectors import norms
 from tiedtools.vectors.neighbors import Candidates, neighbors
-from tiedtools.vectors.norms import unit
+from tiedtools.vectors.norms import products, unit
 from tiedtools.vectors.vectors import Vectors
 
 STEPS = 1 << 20  # cosines are rounded to this many steps from -1 to 1
@@ -125,11 +125,6 @@ def basis(squares: np.ndarray) -> np.ndarray:
     variances, directions = np.linalg.eigh(squares * np.outer(scale, scale))
     nonzero = variances > variances.max() * NULL**2
     return scale[:, None] * directions[:, nonzero] / np.sqrt(variances[nonzero])
-
-
-def products(one: Any, two: Any) -> Any:
-    """Return the matrix product one' two in float64, accumulated over blocks of rows."""
-    return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in norms.blocks(one))
 
 
 def shared_neighbors(one: Vectors, two: Vectors, queries: Sequence[str], top: int = 10) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from tiedtools.base import memory
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores, cpu_setting, processor_name
+from tiedtools.base.settings import SPLIT
 from tiedtools.base.version import __version__
 from tiedtools.files import digests
 from tiedtools.files.output import is_file
@@ -34,10 +35,11 @@ FORM = {
     "directory": str,
     "stopped": str | None,
     "threads": int,
+    "ranks": int | None,
     "inputs": [dict],
     "outputs": [{"option": str}],
-    "options": dict.fromkeys((*OUTPUTS, "precision"), str | None),
-    "settings": {"precision": str | None},
+    "options": dict.fromkeys((*OUTPUTS, "precision", *SPLIT), str | None),
+    "settings": dict.fromkeys(("precision", *SPLIT), str | None),
     "environment": dict,
     **dict.fromkeys(FIGURES, float | int | None),
 }

@@ -14,6 +14,7 @@ import struct
 import typing
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import IO, Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -59,6 +60,8 @@ def save(
     settings  JSON-serializable, the other settings of training; see Trainer.settings
     """
     header = dict(format=FORMAT, kind=kind, version=__version__, config=config, settings=settings or {})
+    # Without `tell`, zipfile does not go back to fill in sizes, which fails on devices and files open for appending.
+    file = SimpleNamespace(read=file.read, write=file.write, flush=file.flush)
     np.savez(file, header=as_array(json.dumps(header)), words=as_array("\n".join(words)), **arrays)
 
 

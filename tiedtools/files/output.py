@@ -103,7 +103,8 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
     descriptor, partial = new_part(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            with contextlib.suppress(OSError):  # a file system without permissions
+                os.fchmod(descriptor, mode)
             yield file
             file.flush()
             os.fsync(descriptor)
@@ -202,9 +203,12 @@ def write_elsewhere(writers: dict[str, Callable[[Any], Any]], error: BaseExcepti
 def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
     """Raise Contradiction if an output path (None: no output) is also an input or another output."""
 
-    def target(path: str) -> str:
-        # Several outputs may share a device or a pipe.
-        return path if is_special(path) else os.path.realpath(path)
+    def target(path: str) -> Any:
+        if is_special(path):  # several outputs may share a device or a pipe
+            return path
+        with contextlib.suppress(OSError):
+            return (status := os.stat(path)).st_dev, status.st_ino  # "Text" and "text" may be one file
+        return os.path.realpath(path)
 
     # Standard input may be redirected from a file, and a URL may name a local file.
     taken = {target("/dev/stdin" if path == "-" else os.fspath(path).removeprefix("file://")) for path in inputs}

@@ -172,7 +172,7 @@ class Marks:
         after = np.flatnonzero(ids == 0) + 1
         starts = after if self.kind == "line" else after[np.array(self.starts, np.int64) - 1]
         bounds = np.unique(np.concatenate([[0], starts, [ids.size]]))
-        words = np.append(0, np.cumsum(ids != 0))[bounds]
+        words = bounds - np.searchsorted(after, bounds, "right")
         return np.concatenate([[0], bounds[:-1][np.diff(words) > 0][1:], [ids.size]]).astype(np.int64)
 
 

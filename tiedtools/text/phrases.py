@@ -183,8 +183,8 @@ class Phrases(Checked):
                 at = range(1, 1000).index(int(fields[0]))  # ValueError for an impossible pass
                 passes += [[] for _ in range(at + 1 - len(passes))]
                 passes[at].append(Phrase(words, float(fields[3]), int(fields[4])))
-                valid = number > 1 and WORD.fullmatch(delimiter) and fields[1] == delimiter.join(words)
-                valid = valid and math.isfinite(passes[at][-1].score)
+                valid = number > 1 and all(map(WORD.fullmatch, (delimiter, *words)))
+                valid = valid and fields[1] == delimiter.join(words) and math.isfinite(passes[at][-1].score)
             except (ValueError, IndexError, ZeroDivisionError):
                 valid = None
             if not valid:
@@ -204,6 +204,8 @@ def unpacked(text: str) -> Phrases:
         delimiter, passes = json.loads(zlib.decompressobj().decompress(data, LONGEST_LINE))
         phrases = Phrases(delimiter=delimiter)
         phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]
+        if not all(len(words) > 1 and all(map(WORD.fullmatch, words)) for some in passes for words, *_ in some):
+            raise ValueError("a phrase is not of two or more words")
     except (ValueError, TypeError, RecursionError, zlib.error):
         raise TiedtoolsError("the phrase list of the model is corrupt; get an undamaged copy") from None
     return phrases

@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, library
 from tiedtools.base.settings import Tokenization
 
 REMEMBERED = 1 << 18  # strings whose words are remembered; a dictionary of this size takes about 50 MB
+LONGEST_REMEMBERED = 64  # characters: in scripts without spaces, a string may be a paragraph
 END, START = "\x01", "\x02"  # marks of strings that may end and begin a sentence; no control character is in a word
 SAME = str.maketrans({"’": "'", "‐": "-", "‑": "-"})  # typographic variants within words
 # Language -> beginnings and ends of words that are words of their own.
@@ -45,10 +47,27 @@ ORDINALS = "az", "de", "tr"  # languages in which a period after a number makes 
 
 def regular_expressions() -> Any:
     """Return the module regex. Raises TiedtoolsError if it is not installed, or has other word boundaries."""
+    if sys.version_info < (3, 11):
+        raise TiedtoolsError("tokenization needs Python 3.11 or later; install tiedtools there")
     regex = library("regex", "tokenization needs regex", "text")
     if not regex.match(r"(?w)'\b", "'a"):  # before 2026.11.18, not a boundary in any language
-        raise TiedtoolsError('regex is too old; on Python 3.11 or later: pip install --upgrade "tiedtools[text]"')
+        raise TiedtoolsError('regex is too old: pip install --upgrade "tiedtools[text]"')
     return regex
+
+
+class Remembered(dict[str, str]):
+    """Dict: string -> result of a function, computed when it is looked up; frequent strings are computed once."""
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self.function = function
+
+    def __missing__(self, string: str) -> str:
+        result = self.function(string)
+        if len(string) <= LONGEST_REMEMBERED:
+            if len(self) == REMEMBERED:
+                self.clear()
+            self[string] = result
+        return result
 
 
 class Tokenizer:
@@ -82,7 +101,7 @@ class Tokenizer:
         before, after = CONTRACTIONS.get(rules.language or "", ("", ""))
         self.contraction = compiled(f"(?i)(?:{before}|{after})")
         self.contracted = compiled(rf"(?i)({before}(?=.))?(.*?)((?<=\w){after})?")
-        self.remembered = functools.lru_cache(REMEMBERED)(self.analyze)
+        self.remembered = Remembered(self.analyze)
 
     def __call__(self, text: str) -> str:
         """Return the words of the lines of `text`, separated by spaces."""
@@ -97,7 +116,7 @@ class Tokenizer:
         if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
             if not may_have_address(line):
                 return self.cased(" ".join(self.ascii_word.findall(line)))
-        return "".join(map(self.remembered, line.split()))[1:]
+        return "".join(map(self.remembered.__getitem__, line.split()))[1:]
 
     def cased(self, text: str) -> str:
         """Return the text in lower case if the rules say so."""

@@ -22,7 +22,7 @@ class Vocab:
 
     words     list of V strings
     counts    int64 [V]
-    subwords  the subwords.Subwords of a model that composes word vectors
+    subwords  how a model composes the vectors of words: subwords.Subwords, or the Ngrams of word2vec; None: it does not
     """
 
     words: list[str]
@@ -51,6 +51,8 @@ class Vocab:
             raise ValueError("its counts are negative or too large")
         if self.words[0] != END or len(set(self.words)) < len(self.words):
             raise ValueError(f"its words do not begin with {END}, or one comes twice")
+        if WORD.findall(" ".join(self.words)) != self.words:
+            raise ValueError("one of its words is empty or has a space")
         return self
 
     def write(self, file: BinaryIO) -> None:

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Sized
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.files import manifest, modelfile
 from tiedtools.text import morphs
 from tiedtools.text.sentences import is_url
-from tiedtools.text.sources import json_lines, numbered_lines, open_source, shown
+from tiedtools.text.sources import json_lines, open_source, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors import formats, matrixfiles
 from tiedtools.vectors.formats import NUMBER, PEEK
@@ -295,8 +296,8 @@ def kind_of(start: bytes) -> Kind | None:
 def slices_of(path: str) -> list[str]:
     """Return the paths of the files of runs that a folder of slices, or its list at `path`, names; [] for others."""
     listed = path if os.path.basename(path) == SLICES else os.path.join(path, SLICES)
-    lines = numbered_lines(listed) if os.path.isfile(listed) else ()
-    return [os.path.join(os.path.dirname(listed), f"{name}.runs") for _, name in lines]
+    names = Path(listed).read_bytes().split(b"\n")[:-1] if os.path.isfile(listed) else ()
+    return [os.path.join(os.path.dirname(listed), os.fsdecode(name + b".runs")) for name in names]
 
 
 def matrix_of(path: str) -> str | None:

@@ -1,6 +1,7 @@
 """Transform word vectors: edit words, normalize, cluster by k-means, and align two spaces by an orthogonal matrix."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END
 from tiedtools.vectors.formats import SPACES
-from tiedtools.vectors.norms import unit
+from tiedtools.vectors.norms import blocks, products, unit
 from tiedtools.vectors.vectors import Vectors
 
 BLOCK = 4096  # rows at a time
@@ -80,7 +81,12 @@ def rotation(one: np.ndarray, two: np.ndarray) -> np.ndarray:
 
     one, two  vectors of the same n words, [n, E]; Q may reflect (Schönemann 1966)
     """
-    left, _, right = np.linalg.svd(two.T.astype(np.float64) @ one)
+    return orthogonal(products(two, one))
+
+
+def orthogonal(matrix: np.ndarray) -> np.ndarray:
+    """Return the orthogonal matrix nearest to a square matrix."""
+    left, _, right = np.linalg.svd(matrix)
     return left @ right
 
 
@@ -127,14 +133,23 @@ def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = Tr
     """
     refuse_dimensions(one.dim, two.dim)
     _, rows, other_rows = common(one.words, two.words)
-    sides = [one.matrix[rows].astype(np.float64), two.matrix[other_rows].astype(np.float64)]
-    scaled = [unit(side).astype(np.float64) for side in sides] if normalize else sides
-    means = [side.mean(0) if center else np.zeros(one.dim) for side in scaled]
-    Q = rotation(*(side - mean for side, mean in zip(scaled, means)))
-    if center and normalize:
-        means = [side.mean(0) for side in sides]
-    aligned = (two.matrix - means[1]) @ Q + means[0]
-    cosines = (unit(sides[0]) * unit(aligned[other_rows])).sum(1)
+    n, E = len(rows), one.dim
+
+    def pairs(matrix: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for part in (slice(start, start + BLOCK) for start in range(0, n, BLOCK)):
+            yield one.matrix[rows[part]].astype(np.float64), matrix[other_rows[part]].astype(np.float64)
+
+    product, sums, scaled_sums = np.zeros((E, E)), np.zeros((2, E)), np.zeros((2, E))
+    for sides in pairs(two.matrix):
+        scaled = [unit(side).astype(np.float64) if normalize else side for side in sides]
+        product += scaled[1].T @ scaled[0]
+        sums += [side.sum(0) for side in sides]
+        scaled_sums += [side.sum(0) for side in scaled]
+    Q = orthogonal(product - center * np.outer(scaled_sums[1], scaled_sums[0]) / n)
+    means, aligned = center * sums / n, np.empty((len(two), E), np.float32)
+    for start, block in blocks(two.matrix):
+        aligned[start : start + len(block)] = (block - means[1]) @ Q + means[0]
+    cosines = np.concatenate([(unit(first) * unit(second)).sum(1) for first, second in pairs(aligned)])
     lines, end = [], one.index.get(END, len(one))
     positions, most = rows + (rows < end), len(one) - (end < len(one))  # without `</s>`, from 1
     for first, after in zip(BANDS, (*BANDS[1:], most + 1)):
@@ -142,4 +157,4 @@ def align(one: Vectors, two: Vectors, center: bool = False, normalize: bool = Tr
             low, high = np.percentile(band, [5, 95]).tolist()
             ranks = f"{first:,} to {min(after - 1, most):,}"
             lines.append(dict(ranks=ranks, words=len(band), cosine=float(band.mean()), low=low, high=high))
-    return Vectors(two.words, aligned.astype(np.float32)), lines
+    return Vectors(two.words, aligned), lines

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 PEEK = 10  # number of rows that determine a layout
-NUMBER = re.compile(rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
+NUMBER = re.compile(rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 SPACES = "[ \t\n\r]"
 
 

@@ -50,15 +50,17 @@ def files_read(path: str, format: str | None = None) -> list[str]:
     return [path]
 
 
-def read_parts(path: str, source: bool = False) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
-    """Read (config, words, dict of the arrays in MATRICES) from a model file of tiedtools or rnnlm.
+def read_parts(path: str, which: str) -> tuple[dict[str, Any], list[str], dict[str, Matrix]]:
+    """Read (config, words, dict of the arrays in MATRICES that `which` needs) from a model file of tiedtools or rnnlm.
 
-    source  whether to read the source words of a translation model
+    which  see `find_model`; "source": read the source words of a translation model
     """
+    source = which == "source"
     if modelfile.is_rnnlm(path):
         contents = rnnlmformat.read(path)
         return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
-    header, arrays = modelfile.read(path, {"header", "words", "source_words", *MATRICES})
+    needed = ("emb_in",) if which == "in" else MATRICES
+    header, arrays = modelfile.read(path, {"header", "words", "source_words", *needed})
     modelfile.refuse_checkpoint(path, header.get("kind"))
     if source and not ((family := FAMILIES.get(str(header.get("kind")))) and "source" in family.sides):
         raise TiedtoolsError(f"{path}: has no source vectors; give {TRANSLATION}, of {commands(TRANSLATION)}")
@@ -76,7 +78,7 @@ def composed(path: str, config: dict[str, Any], words: list[str], matrix: Matrix
         ngrams = Ngrams(words, *(int(config[name]) for name in ("min_n", "max_n", "buckets")))
         if matrix.shape != (len(ngrams), config["size"]) or matrix.dtype != np.float32:
             raise ValueError(f"a matrix of {matrix.shape} for {len(ngrams)} rows")
-    except (KeyError, TypeError, ValueError) as error:
+    except modelfile.WRONG as error:
         raise TiedtoolsError(f"{path}: corrupt model file: {error}; get an undamaged copy") from None
     return Composed(words, np.ascontiguousarray(matrix), ngrams, matrix.shape[1])
 
@@ -91,7 +93,7 @@ def read_model(path: str, which: str) -> tuple[list[str], Matrix]:
         return runs.read_one(path, which)
     if which.isdigit():
         raise TiedtoolsError(f"{path}: is not a file of runs, so :{which} does not apply; remove the suffix")
-    config, words, arrays = read_parts(path, which == "source")
+    config, words, arrays = read_parts(path, which)
     if which == "sum" and config.get("tying") == "signs":
         why = "its input and output vectors differ only in signs, so that their sum cancels dimensions"
         raise TiedtoolsError(f"{path}: {why}; read {path}:in")

@@ -60,6 +60,11 @@ def finite_rows(matrix: Any, limit: float = np.inf) -> np.ndarray:
     return finite
 
 
+def products(one: Any, two: Any) -> Any:
+    """Return the matrix product one' two in float64, accumulated over blocks of rows."""
+    return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in blocks(one))
+
+
 def unit(matrix: Any) -> np.ndarray:
     """Normalize the rows of a matrix (V, E) to Euclidean length 1, in float32; zero rows stay zero."""
     matrix = np.asarray(matrix)

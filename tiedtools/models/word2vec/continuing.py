@@ -1,5 +1,6 @@
 """Training that continues from the vectors of an earlier model, or from any word vectors."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SPLIT, Continuation
 from tiedtools.files import modelfile
+from tiedtools.files.output import is_special
 from tiedtools.models.continuing import Source, identity, require_same, rows_of
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
@@ -79,8 +81,8 @@ def settings_of_source(path: str) -> dict[str, Any]:
 
     Raises TiedtoolsError for models with hierarchical softmax.
     """
-    if path == "-":
-        raise Contradiction("`init_from` is read twice: give a file, not standard input")
+    if path == "-" or is_special(path) and not os.path.isdir(path):
+        raise Contradiction("`init_from` is read twice: give a file, not standard input or a pipe")
     split = {name: value for name in SPLIT if (value := settings(path).get(name))}
     if modelfile.is_model(path) and modelfile.kind(path) == Word2Vec.kind:
         config = modelfile.read_header(path)["config"]
