@@ -17,9 +17,7 @@ from tiedtools.text.vocab import Vocab
 SOURCE = ["</s>", "<unk>", "the", "caf\u00e9", "c@@", "at"]
 TARGET = ["</s>", "<unk>", "le", "ch@@", "at"]
 CODES = "#version: 0.2\na t</w>\nt h\nth e</w>\nc h\n"
-WEIGHTS = dict(
-    line=1, source=["the", "</s>"], target=["le", "chat", "</s>"], weights=[[0.75, 0.25], [0.5, 0.5], [0, 1]]
-)
+WEIGHTS = dict(line=1, source=["the", "</s>"], target=["le", "chat", "</s>"], weights=[[0.8, 0.2], [0.5, 0.5], [0, 1]])
 LINES = b"".join(json.dumps(WEIGHTS | {"line": k}).encode() + b"\n" for k in (1, 1, 2))
 
 

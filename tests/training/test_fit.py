@@ -20,7 +20,7 @@ from tiedtools.files import modelfile
 from tiedtools.runs.progress import EpochLog
 from tiedtools.training import fit as fitting
 from tiedtools.training import hogwild
-from tiedtools.training.batches import Pairs, by_length, ordered, streams
+from tiedtools.training.batches import Batch, Pairs, by_length, streams
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import SCHEDULES, Training
 from tiedtools.training.scoring import evaluate
@@ -284,7 +284,8 @@ def test_an_epoch_has_each_pair_once_with_little_padding():
     spread = [np.ptp(LENGTHS[1][rows]) for rows in epoch(pairs, 3)]
     assert np.mean(spread) < 1.5 and np.ptp([LENGTHS[1][rows].mean() for rows in epoch(pairs, 3)[:5]]) > 1
     found = []
-    for rows, batch in ordered(SOURCE, TARGET, 16, 64):
+    for rows in by_length(np.maximum(pairs.source.lengths, pairs.target.lengths), 16, 64):
+        batch = Batch(pairs.source.padded(rows), pairs.target.padded(rows))
         assert columns(batch) == rows.tolist()
         assert max(batch.ids.size, batch.targets.size) <= 64
         found += rows.tolist()

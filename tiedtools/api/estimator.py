@@ -21,6 +21,7 @@ from tiedtools.text.sentences import sources
 from tiedtools.vectors.vectors import Vectors
 
 Path = str | os.PathLike[str]
+BATCH, COUNT = Range(1, 4096), Range(1)
 OF_FILES = dict(binary="output", checkpoint_minutes="checkpoint")  # argument -> what it needs
 Self = TypeVar("Self", bound="Estimator")
 

@@ -25,7 +25,7 @@ from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import uncertainty
 from tiedtools.evaluation.comparison import PROJECTIONS, word_map
 from tiedtools.files.output import open_output
-from tiedtools.text.sources import is_path
+from tiedtools.text.sources import counted, is_path
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
@@ -82,7 +82,7 @@ def contents(
     words, counts = chosen(parts, first or FIRST[runs > 1], min_count)
     N, row_of, columns = len(words), {word: row for row, word in enumerate(words)}, 4 if runs > 1 else 1
     if N < 3:
-        raise TiedtoolsError(f"{N} words are too few for a map; lower `min_count`, or give more words")
+        raise TiedtoolsError(f"{counted(N, 'word')}, too few for a map; lower `min_count`, or give more words")
     frames, places = [], []
     for part in parts.values():
         own_words, units, answers = shown(part, words, top, shared=len(parts) > 1)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import OF_FILES, Estimator, Path, files, refuse_idle
+from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, Path, files, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
@@ -29,8 +29,6 @@ from tiedtools.text.sources import is_path
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors
-
-BATCH, COUNT = Range(1, 4096), Range(1)
 
 
 def kinds() -> dict[str, Family]:

@@ -23,7 +23,7 @@ def tokenize(
     texts    an iterable of strings, read as the words are needed; or a path or an open file, whose lines are the texts.
              With `sentences`, the words of each sentence are yielded
     errors   invalid UTF-8: "strict" raises TiedtoolsError, "replace" inserts U+FFFD, "ignore" skips it
-    threads  number of processes for texts of more than about a megabyte; None: one per core
+    threads  number of processes for texts of more than half a million characters; None: one per core
 
     Raises Contradiction for wrong rules, TiedtoolsError without the package regex or for texts that cannot be read.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiedtools.api.estimator import OF_FILES, Estimator, files, refuse_idle
+from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, files, refuse_idle
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, SITES, VECTORS, BitextReading, TranslationConfig, configure
@@ -19,8 +19,6 @@ from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.models.translation.interpreter import Interpreter, Translation
-
-BATCH, COUNT = Range(1, 4096), Range(1)
 
 
 @documented(TranslationConfig, Training, Shorthands, BitextReading, **DEFAULTS, **documented_defaults(SITES))

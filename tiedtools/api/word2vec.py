@@ -10,7 +10,7 @@ from tiedtools.api.estimator import OF_FILES, Estimator, Path, files, refuse_idl
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
-from tiedtools.models.word2vec.config import PRESETS, Config, Resampling, Shorthand, configure, written
+from tiedtools.models.word2vec.config import PRESETS, Config, Resampling, Shorthand, configure, default_vectors
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
@@ -66,7 +66,7 @@ class Word2Vec(Estimator):
             settings = old | {name: preset[name] for name in preset.keys() - SHAPE} | settings
         config, reading = self.configure(**settings)
         classes = checked("classes", classes, int, Range(0, 10**6))
-        others = {"write": written(config), **others}
+        others = {"write": default_vectors(config), **others}
         continuation, resampling, run_files = files(others, Continuation, Resampling)
         if continuation.init_from and not continuation.freeze and self.settings.get("lr") is None:
             config = replace(config, lr=config.lr / 2)  # so that little of what was learned is lost; docs/results.md
@@ -115,7 +115,7 @@ class Word2Vec(Estimator):
 
         Raises TiedtoolsError before `fit`, and for several runs.
         """
-        return self.word_vectors(written(self.model.config))
+        return self.word_vectors(default_vectors(self.model.config))
 
     wv = vectors  # gensim's name
 

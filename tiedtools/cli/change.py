@@ -18,7 +18,7 @@ from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, span
 from tiedtools.cli.w2v import CHANGED, idle
 from tiedtools.files.output import STDOUT, refuse_clashes
-from tiedtools.models.word2vec.config import Config, Resampling, configure, written
+from tiedtools.models.word2vec.config import Config, Resampling, configure, default_vectors
 from tiedtools.text.sources import numbered_lines, read_once
 
 SHIFT = {
@@ -68,9 +68,9 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     if listed == []:
         raise TiedtoolsError(f"{path}: no words; give one per line")
     training = {o.name for o in ctx.command.params if getattr(o, "setting", None)} | {"no_memory_check"}
-    idle = [option for name, option in option_names(ctx).items() if name in explicit(ctx) & training]
-    if permutations is None and idle:
-        raise click.UsageError(f"{idle[0]} needs --permutations, which trains models")
+    unused = [option for name, option in option_names(ctx).items() if name in explicit(ctx) & training]
+    if permutations is None and unused:
+        raise click.UsageError(f"{unused[0]} needs --permutations, which trains models")
     if permutations is not None and os.path.isdir(a):
         raise click.UsageError("--permutations needs two texts, not a folder of slices")
     slices = read_slices(a) if os.path.isdir(a) else {}
@@ -136,7 +136,7 @@ def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any
     reading = dict(permutations=permutations, document=document)
     config, of_text = configure(**settings)
     warn_idle(ctx, idle(config))
-    paths = files({"write": written(config), **files_of(ctx)})
+    paths = files({"write": default_vectors(config), **files_of(ctx)})
     trainer = PermutationTrainer(config, [a, b], *paths, unchecked, **reading, **of_text)
     return permutation_changes(train(ctx, trainer, Report(2)))
 

@@ -106,7 +106,7 @@ def lm(ctx: click.Context, /, **options: Any) -> None:
     `tiedtools lstm` is `tiedtools lm --cell lstm`: see there for texts, outputs, and resuming. Models of all cells are
     saved, loaded, and scored alike.
     """
-    train_lm(ctx, **options)
+    train_lm(ctx)
 
 
 @click.command("lstm", cls=SectionedCommand, short_help="Train an LSTM language model.")
@@ -125,10 +125,10 @@ def lstm(ctx: click.Context, /, **options: Any) -> None:
     the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
     byte-identical to that of an uninterrupted run.
     """
-    train_lm(ctx, **options)
+    train_lm(ctx)
 
 
-def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
+def train_lm(ctx: click.Context) -> None:
     """Train the model that the options of `lm` or `lstm` describe."""
     from tiedtools.api.language import LanguageModel
 
@@ -147,7 +147,7 @@ def train_lm(ctx: click.Context, debug: int, **options: Any) -> None:
     if "init_from" in continued and not continued.get("grow"):
         more |= dict.fromkeys(OF_NEW_MODELS, "with --init-from, without --grow")
     warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
-    training.train(ctx, trainer, LmReport(debug))
+    training.train(ctx, trainer, LmReport(ctx.params["debug"]))
 
 
 @click.command("nmt", cls=SectionedCommand, short_help="Train a translation model.")
@@ -167,8 +167,8 @@ def nmt(ctx: click.Context, /, **options: Any) -> None:
 
     training.begin(ctx)
     model = Translator(**training.settings_of(ctx))
-    config, schedule, _ = model.configured
-    log_preset(ctx, *model.configured)
+    config, schedule, reading = model.configured
+    log_preset(ctx, config, schedule, reading)
     without_valid = {} if options["valid_source"] else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
     warn_idle(ctx, idle(config, schedule) | without_valid)
     texts = {name: [*options[name]] or None for name in ("source", "target", "valid_source", "valid_target")}

@@ -142,7 +142,7 @@ def together(*decorators: Decorator) -> Decorator:
 
 def option_of(
     field: dataclasses.Field[Any], name: str | None = None, also: str = "", within: Any = None, choices: Any = None,
-    off: bool = False, hidden: bool = False, **attributes: Any
+    off: bool = False, **attributes: Any
 ) -> Decorator:  # fmt: skip
     """Return the option of a setting, a dataclass field; the other arguments are as for base.settings.setting.
 

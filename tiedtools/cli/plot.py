@@ -85,7 +85,7 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
     threads = threads or max(row[1] for row in rows)
     chosen = [(name, *speeds) for name, count, *speeds in rows if count == threads]
     if not chosen:
-        raise click.UsageError(f"{path} has no speeds with {threads} threads")
+        raise click.UsageError(f"{path} has no speeds with {counted(threads, 'thread')}")
     pictures.speeds(axes, chosen, f"{unit}, {counted(threads, 'thread')}")
 
 

@@ -170,7 +170,7 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
 
 
 def test_model(
-    model: Any, print_text: Callable[[str], object], test: str | None, gen: int | None, nbest: str | None,
+    model: Any, print_text: Callable[[str], object], test: str | None, gen: int, nbest: bool,
     lm_prob: str | None, weight: float, dynamic: float, debug: int, seed: int, errors: str, tokenize: str | None,
     phrases: str | None, field: str | None, **_: Any
 ) -> None:  # fmt: skip

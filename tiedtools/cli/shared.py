@@ -41,7 +41,7 @@ def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> An
     return value
 
 
-# A continuous cache, for the commands that score with a language model; defaults as in evaluation/neuralcache.py.
+# A continuous cache, for the commands that score with a language model; defaults as in LanguageModel.with_cache.
 cache_options = together(
     integer("cache", 0, "Interpolate the model with a continuous cache of the last N words (Grave et al.); 0: no"
             " cache.", least=0, is_eager=True),

@@ -1,4 +1,4 @@
-"""Results over many training runs: `cosine`, `stability`, `shift`, and the answers of other commands for such files."""
+"""Results over many training runs: `cosine`, `stability`, and the answers of other commands for files of runs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError, UnknownWord
+from tiedtools.base.messages import log
 from tiedtools.cli.command import Answer, command, table, warn_idle
 from tiedtools.cli.options import Finite, integer, json_option, option
+from tiedtools.text.sources import counted
 
 NEIGHBORS = {1: "neighbor", 3: "answer"}  # size of a query -> column of the answers
 
@@ -40,9 +43,7 @@ def run_answers(
     questions  tuples of words; limit: function (path, words) -> how many words may be answers, and other results
     sums       function (question, index) -> pairs (word, sign) of its sum
     """
-    from tiedtools.base.messages import log
     from tiedtools.evaluation.uncertainty import neighbors
-    from tiedtools.text.sources import counted
     from tiedtools.vectors.neighbors import spellings
     from tiedtools.vectors.runs import Runs, is_runs
 
@@ -148,12 +149,11 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     interval of a difference is Welch's.
     """
     from tiedtools.api.runs import Runs
-    from tiedtools.base.errors import TiedtoolsError, UnknownWord
     from tiedtools.evaluation.runsets import runs_of
     from tiedtools.evaluation.uncertainty import difference, estimate
 
     if len(terms) % 2:
-        raise click.UsageError(f"give pairs of words, not {len(terms)} words")
+        raise click.UsageError(f"give pairs of words, not {counted(len(terms), 'word')}")
     pairs, rows, values = [*zip(terms[::2], terms[1::2])], [], []
     for path in filter(None, [files, other]):
         runs = Runs.of(runs_of(path, skip_bad=None))
@@ -197,7 +197,6 @@ def stability(
     in the band, the mean number of runs that have a word, and the mean share with its 95% interval over words. In one
     run, trust only neighbors that two resamples of the same documents share.
     """
-    from tiedtools.base.errors import TiedtoolsError
     from tiedtools.evaluation import uncertainty
     from tiedtools.vectors.runs import Runs
 

@@ -12,7 +12,7 @@ from tiedtools.cli.shared import RUN_FILES, TEXT_OPTIONS, debug_option, read_voc
 from tiedtools.cli.training import begin, files_of, settings_of, texts_of, train
 from tiedtools.models.word2vec.config import LEAST, MOST, Config, Resampling, Shorthand
 
-# Options without effect: condition -> names of parameters
+# Settings that need L, n-grams, CBOW, several runs, or negative sampling; see `idle`.
 OF_L = "lr_linear", "init_linear"
 OF_NGRAMS = "min_n", "max_n", "buckets"
 OF_CBOW = "cbow_grad", "cbow_sum"

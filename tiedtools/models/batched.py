@@ -45,7 +45,7 @@ class Model(modelfile.Stored):
 
     @property
     def n_params(self) -> int:
-        """Number of trained parameters; a shared array counts once."""
+        """Number of parameters; a shared array counts once."""
         return self.params.count
 
 

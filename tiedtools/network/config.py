@@ -32,9 +32,9 @@ def numbers(text: object) -> list[int] | None:
     return [int(part) for part in parts] if valid else None
 
 
-def dropout(site: str, default: float = 0.0) -> Any:
+def dropout(site: str) -> Any:
     """Declare the setting of the dropout probability of a site."""
-    return setting(default, PROBABILITY, metavar="P")(f"Dropout probability {site}")
+    return setting(0.0, PROBABILITY, metavar="P")(f"Dropout probability {site}")
 
 
 @dataclasses.dataclass(frozen=True)

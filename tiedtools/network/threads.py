@@ -37,7 +37,7 @@ class Idle:
 
 
 def idle(model: type) -> type:
-    """Return a subclass of the language model class `model` that computes nothing, for memory estimates."""
+    """Return a subclass of the model class `model` that computes nothing, for memory estimates."""
     return type(f"Idle{model.__name__}", (model,), {"Team": Idle, "draw": lambda self: None})
 
 

@@ -1,1 +1,1 @@
-"""What surrounds a training loop: files, records, checkpoints, and progress."""
+"""What surrounds a training loop: output files, checkpoints, signals, and progress."""

@@ -113,7 +113,7 @@ def recorded(path: str, name: str) -> Any:
 
 
 def digest(ids: Any) -> str:
-    """Return a hash of int32 IDs, an array or an iterable of arrays; "" for None."""
+    """Return a hash of an array, such as int32 IDs, or of an iterable of arrays; "" for None."""
     if ids is None:
         return ""
     hashed = hashlib.blake2b(digest_size=16)

@@ -9,6 +9,7 @@ from numba.core import event
 
 from tiedtools.base.messages import log
 from tiedtools.runs.progress import SHORT, Listener, Progress
+from tiedtools.text.sources import counted
 
 
 class Count(event.Listener):
@@ -37,4 +38,4 @@ def compiling(progress: Listener, expected: int) -> Iterator[None]:
                 progress.compiling(None, expected)
     seconds = time.monotonic() - began
     if count.number and seconds > SHORT and type(progress) is not Progress:  # silent in `warm_up`, within another block
-        log.info(f"compiled {count.number} kernels for this CPU in {seconds:.0f} s (first run only)")
+        log.info(f"compiled {counted(count.number, 'kernel')} for this CPU in {seconds:.0f} s (first run only)")

@@ -21,7 +21,7 @@ class Session:
 
     A subclass defines:
 
-    go(progress)            train to the end; raises KeyboardInterrupt or Diverged, leaving the best model available
+    go(progress)            train to the end; raises KeyboardInterrupt or Diverged, leaving what may be `worthwhile`
     figures                 results so far, a dict by name; None where unknown
     standing                where a resumed run starts, for the log
     reached                 progress so far, for messages

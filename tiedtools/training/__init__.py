@@ -1,1 +1,1 @@
-"""Training loops, schedules, checkpoints, and batches."""
+"""The training loop of language and translation models: schedules, batches, scoring, and lock-free threads."""

@@ -59,11 +59,13 @@ class Windows:
     Raises TiedtoolsError if the text is too short.
     """
 
+    scaled = False  # see RandomWindows
+
     def __init__(self, ids: np.ndarray, T: int, B: int) -> None:
         self.streams, self.T = streams(ids, B), T
         self.words = self.streams[1:].size
-        self.starts = np.arange(0, len(self.streams) - 1, T)
-        self.steps = self.most = len(self.starts)
+        self.bounds = np.append(np.arange(0, len(self.streams) - 1, T), len(self.streams) - 1)
+        self.steps = self.most = len(self.bounds) - 1
 
     @staticmethod
     def memory(config: Any, n: int) -> int:
@@ -74,8 +76,8 @@ class Windows:
         """Do nothing: the order is the same in all epochs."""
 
     def __getitem__(self, k: int) -> Batch:
-        ids = self.streams[self.starts[k] : self.starts[k] + self.T + 1]
-        return Batch(ids[:-1], ids[1:])
+        ids = self.streams[self.bounds[k] : self.bounds[k + 1] + 1]
+        return Batch(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
 
 
 class RandomWindows(Windows):
@@ -103,13 +105,8 @@ class RandomWindows(Windows):
         means = np.where(rng.random(self.most) < FULL, T, T / 2)
         ends = np.maximum(SHORTEST, rng.normal(means, DEVIATION).astype(np.int64)).cumsum()
         last = len(self.streams) - 1
-        self.starts = np.append(0, ends[ends < last])
-        self.ends = np.append(self.starts[1:], last)
-        self.steps = len(self.starts)
-
-    def __getitem__(self, k: int) -> Batch:
-        ids = self.streams[self.starts[k] : self.ends[k] + 1]
-        return Batch(ids[:-1], ids[1:], (len(ids) - 1) / self.T if self.scaled else 1.0)
+        self.bounds = np.concatenate([[0], ends[ends < last], [last]])
+        self.steps = len(self.bounds) - 1
 
 
 def streams(ids: np.ndarray, batch: int) -> np.ndarray:
@@ -175,11 +172,6 @@ class Pairs:
         self.steps = self.most = -(-len(self.rows) // batch)
         self.begin(0)
 
-    @staticmethod
-    def memory(config: Any, n: int) -> int:
-        """Return the bytes needed for both texts, n words together."""
-        return 12 * n
-
     def begin(self, epoch: int) -> None:
         """Put the pairs into the order of an epoch."""
         rng = np.random.default_rng([self.seed, epoch])
@@ -205,13 +197,3 @@ def by_length(lengths: Any, batch: int, positions: int) -> Iterator[np.ndarray]:
         n = min(batch, max(1, positions // max(1, lengths[order[0]])))
         yield order[:n]
         order = order[n:]
-
-
-def ordered(
-    source: np.ndarray, target: np.ndarray, batch: int, positions: int = 1 << 15
-) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Yield (rows, Batch) over all pairs of a bitext, in batches of similar length; see Pairs and by_length."""
-    source, target = Lines(source), Lines(target)
-    lengths = np.maximum(source.lengths, target.lengths)
-    for rows in by_length(lengths, batch, positions):
-        yield rows, Batch(source.padded(rows), target.padded(rows))

@@ -3,7 +3,8 @@
 Fit requires of a model:
 
     kind, config, vocab     config: a dataclass
-    params                  .values, a flat float array of all parameters
+    params                  .values, a flat float array of all parameters; .set(values) copies one into it
+    KERNELS                 approximate number of kernels, for the progress of compilation
     uniform_loss            mean loss, in nats, of uniform predictions
     compile()               compile the kernels, so that compilation does not count as training time
     batches(ids)            the training batches of int32 IDs
@@ -98,8 +99,8 @@ class Fit(Session, Standing):
     train_ids   IDs of the training text, or a tuple of several texts, such as both sides of a bitext
     valid_ids   likewise the validation text; None or empty: no validation, and the last epoch counts as the best;
                 with `schedule=halving`, that with the least training loss
-    checkpoint  path of the checkpoint, written after each epoch, every `minutes` (0: never), and when a signal stops
-                the run
+    checkpoint  path of the checkpoint, written at the start, after each epoch, every `minutes` (0: never), and when a
+                signal stops the run
     resume      resume from `checkpoint`; the result is bit-identical to that of an uninterrupted run if the model is
                 deterministic (on one thread)
     hooks       the Hooks to call, or None
@@ -207,7 +208,7 @@ class Fit(Session, Standing):
     def reached(self) -> str:
         """Progress so far, and the epoch of the saved model, for messages."""
         total = f" of {self.epochs:,}" if self.epochs <= 10**6 else ""
-        where = f"after {self.epoch:,}{total} epochs"
+        where = f"after {self.epoch:,}{total} epochs" if total else f"after {counted(self.epoch, 'epoch')}"
         if self.steps or not self.epoch:
             where = f"in epoch {self.epoch + 1:,}{total}"
         return f"{where} (model of epoch {self.best_epoch:,})" if self.best_epoch else where
@@ -272,7 +273,7 @@ class Fit(Session, Standing):
         figures = dict(zip(FIGURES, values)) | bleu
         self.history.append(finite(figures))
         self.progress.epoch(**figures)
-        if self.optimizer.epoch(self.losses) and self.epoch < self.epochs:
+        if self.optimizer.epoch(self.perplexities) and self.epoch < self.epochs:
             log.info(f"epoch {self.epoch + 1:,} and later: the average of the parameters is scored and saved")
         if self.schedule.next(self.epoch, loss, improved):
             self.model.params.set(self.best)
@@ -283,7 +284,7 @@ class Fit(Session, Standing):
         self.poll(save=True)
 
     @property
-    def losses(self) -> list[float]:
+    def perplexities(self) -> list[float]:
         """Perplexities of all epochs on the validation text, or, without one, on the training text."""
         name = "train_ppl" if self.valid_ids is None else "valid_ppl"
         return [math.inf if epoch[name] is None else epoch[name] for epoch in self.history]
@@ -337,7 +338,7 @@ class Fit(Session, Standing):
             setattr(owner, name, math.inf if progress[name] is None else progress[name])
         self.history, self.elapsed = progress["history"], progress["elapsed"]
         self.optimizer.restore(arrays)
-        self.optimizer.epoch(self.losses)
+        self.optimizer.epoch(self.perplexities)
         self.best = arrays.get("best")
         initial = self.begin(self.epoch)
         self.state = tuple(arrays[f"state_{k}"] for k in range(len(initial)))

@@ -110,7 +110,8 @@ class Schedule(Rate):
 
 class Plateau(Schedule):
     def next(self, epoch: int, loss: float, improved: bool) -> bool:
-        if (gain := self.training.min_gain) and self.previous < math.inf:  # not the first epoch of a session
+        # Not in the first epoch, nor in the first after a return to the best model.
+        if (gain := self.training.min_gain) and self.previous < math.inf:
             improved = perplexity(self.previous) - perplexity(loss) >= gain  # type: ignore[operator]
         restarts = super().next(epoch, loss, improved)
         self.previous = math.inf if restarts else loss

@@ -42,7 +42,7 @@ def streams(
     """Split a text into `batch` independent streams of equal length and score them in parallel.
 
     text     int32 [n], may be memory-mapped
-    step     words per window and stream; None: as many as POSITIONS allows
+    step     words per window and stream; None: as many as TIME and POSITIONS allow
     ids      maps a part of the text to the IDs that the model reads and predicts; -1: none
     fresh    true: a stream reads `</s>` before its first word; false: the word before it in the text
     options  keyword arguments of model.score

@@ -80,7 +80,7 @@ def composed_tables(c: LstmConfig, emb_in: Any, emb_out: Any, output: Any) -> li
 def layers(params: Params, c: Any, emb_in: Any) -> Iterator[Any]:
     gal, fixed = c.dropout_kind == "gal", () if c.dropout_kind == "standard" else ("steps",)
     batch = ("sequences",) if fixed and c.mask_sharing == "batch" else ()
-    drop = lambda site, rate, same=fixed + batch: [Dropout(params, site, rate, same)] if rate else []
+    drop = lambda site, rate: [Dropout(params, site, rate, fixed + batch)] if rate else []
 
     def start(reach: float) -> Start:
         return Start(uniform(reach), zeros if c.init_bias == "zero" else uniform(reach), c.forget_bias)

@@ -11,7 +11,7 @@ from tiedtools.training.schedules import Training
 START_DOC = ("mean", "sum", "first")
 MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/rnnlm/ngrams.py, so that this module does not import Numba
 MAX_STEPS = 10_000  # steps of backpropagation through time; each thread stores the activations of every step
-MILLIONS = 10**4  # largest number of n-gram weights
+MILLIONS = 10**4  # largest number of n-gram weights, in millions
 SEGMENT = 512  # words of a sentence stored for backpropagation
 
 

@@ -74,7 +74,6 @@ class Rnnlm(Model):
         self.class_of = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         M, C, D = c.hidden, len(self.starts) - 1, c.doc_dim
         self.params = params = Params(self.Team(c.threads), c.dtype, odd=False)
-        self.team = params.team
         shapes: dict[str, tuple[int, ...]] = dict(word_out=(V, M + D), class_hid=(M, C), class_doc=(D, C), hid=(M, M))
         shapes |= dict(emb_in=(V, M), start_hid=(M,), start_doc=(D,), direct=(c.direct,))
         initializers = dict(start_hid=constant(0.1), direct=None)
@@ -162,7 +161,7 @@ class Rnnlm(Model):
     ) -> None:  # fmt: skip
         segment, buffers = (self.config.block, self.training) if learning else (2 * BLOCK, self.scoring)
         model = self.weights, self.space(buffers, segment, learning), self.rules(lr, segment)
-        self.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *model, learning)
+        self.params.team(rnnlm.run, logs, hidden, text, targets, cuts, tuple(state), *model, learning)
 
     def learn(self, ids: np.ndarray, lr: float) -> np.ndarray:
         """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
@@ -223,7 +222,7 @@ class Rnnlm(Model):
         h, d, last, _ = (part[0] for part in state)
         logs = np.empty((ids.shape[1], len(self.vocab)))
         model = self.weights, self.space(self.scoring, 2 * BLOCK, False), self.rules(0, 2 * BLOCK)
-        self.team(rnnlm.distributions, logs, h, d, last, *model)
+        self.params.team(rnnlm.distributions, logs, h, d, last, *model)
         return logs, state, *hidden
 
     def vectors(self, which: str) -> Vectors:

@@ -53,7 +53,7 @@ class RnnlmTrainer(LmTrainer):
                 reason = f"with `schedule={schedule.schedule!r}`" if validated else "without validation"
                 raise Contradiction(f"{reason}, the number of epochs must be set: give `epochs`")
         if rnnlm is not None:
-            texts = {"train": self.texts[0].strip("-"), "valid": self.reading.get("valid")}
+            texts = {"train": "" if self.texts[0] == "-" else self.texts[0], "valid": self.reading.get("valid")}
             self.hooks = self.file = ModelFile(rnnlm, self.files.binary, anti_kasparek, **texts)
             self.targets["rnnlm"], self.others = rnnlm, (self.file.log,)
             self.restored = self.file.restore(config)

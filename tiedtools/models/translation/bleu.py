@@ -6,7 +6,10 @@ from tiedtools.base.errors import TiedtoolsError, library
 
 
 class Bleu(NamedTuple):
-    """BLEU in percent, sacrebleu's report line, and its signature of how BLEU was computed."""
+    """BLEU in percent, sacrebleu's report line, its signature of how BLEU was computed, and a dict of the details:
+
+    precisions, brevity penalty, and numbers of words.
+    """
 
     score: float
     line: str

@@ -149,15 +149,15 @@ def stack(lines: list[np.ndarray]) -> np.ndarray:
 
 
 def text_bleu(
-    model: Any, ids: np.ndarray, references: list[str], between: Callable[[], object] = lambda: None, beam: int = 1
+    model: Any, ids: np.ndarray, references: list[str], between: Callable[[], object] = lambda: None
 ) -> float:
-    """Return the BLEU, in percent, of the translations of a text.
+    """Return the BLEU, in percent, of the greedy translations of a text.
 
     ids         int32 ids of the source, 0 at the end of each line; empty lines are translated as empty lines
     references  one per line
     """
     sources, words = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1), model.target_vocab.words
-    found = decode(model, sources, between=between, beam=beam)
+    found = decode(model, sources, between=between, beam=1)
     best = [[words[word] for hypothesis in hypotheses[:1] for word in hypothesis.ids] for hypotheses in found]
     return bleu([*map(Segmenter(model.codes).restore, best)], [references]).score
 

@@ -29,7 +29,7 @@ from tiedtools.training.batches import Pairs
 from tiedtools.vectors.vectors import Vectors
 
 
-class Translation:
+class EncoderDecoder:
     """Encoder and decoder; see network/layers/translation.py for their parameters and shapes.
 
     source -> embedding -> dropout -> BiGRU -> dropout -> attention of the decoder
@@ -112,13 +112,13 @@ class Translator(BatchedModel):
         codes: str = "",
     ) -> None:  # fmt: skip
         if config.tie == "all" and source_vocab is not target_vocab:
-            raise Contradiction("`tie=all` needs one vocabulary for source and target; add `joint`")
+            raise Contradiction("`tie=all` needs one vocabulary for source and target; give the same twice")
         self.source_vocab, self.target_vocab, self.vocab = source_vocab, target_vocab, target_vocab
         self.codes = codes
         super().__init__(config, values)
 
-    def wire(self, params: Params) -> Translation:
-        return Translation(params, self.config, len(self.source_vocab), len(self.target_vocab))
+    def wire(self, params: Params) -> EncoderDecoder:
+        return EncoderDecoder(params, self.config, len(self.source_vocab), len(self.target_vocab))
 
     @classmethod
     def smallest(cls, config: TranslationConfig) -> "Translator":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.messages import finite, log
+from tiedtools.base.messages import log
 from tiedtools.models.translation import bleu
 from tiedtools.models.translation.config import VECTORS, BitextReading, TranslationConfig
 from tiedtools.models.translation.interpreter import text_bleu
@@ -14,18 +14,20 @@ from tiedtools.models.translation.model import Translator
 from tiedtools.runs.trainer import BITS, Trainer, refuse_twice
 from tiedtools.text.bitext import Bitext, Pair
 from tiedtools.text.sources import counted
-from tiedtools.training.batches import Pairs, ordered
+from tiedtools.training.batches import Lines, by_length
 from tiedtools.training.fit import Fit
 from tiedtools.training.schedules import Training
 
+POSITIONS = 1 << 15  # maximum positions in a batch of the validation text
 TIED = {"none": "untied", "decoder": "decoder tied", "all": "three-way tied"}
 
 
 def evaluate(model: Translator, pair: Pair, batch: int, between: Callable[[], object] = lambda: None) -> np.ndarray:
     """Return the log probabilities of the target words of a text, a bitext.Pair, float64 [words], in any order."""
-    logprobs = []
-    for _, (source, target, _) in ordered(pair.source, pair.target, batch):
-        logprobs.append(model.score(source, target)[target >= 0])
+    source, target, logprobs = Lines(pair.source), Lines(pair.target), []
+    for rows in by_length(np.maximum(source.lengths, target.lengths), batch, POSITIONS):
+        words = target.padded(rows)
+        logprobs.append(model.score(source.padded(rows), words)[words >= 0])
         between()
     return np.concatenate(logprobs)
 
@@ -85,7 +87,7 @@ class TranslationTrainer(Trainer):
         vocabs = text.source_vocab, text.target_vocab
         tokens = sum(side.size for pair in (text.train, text.valid) for side in pair or ())
         copies = self.copies(max(map(len, vocabs)))
-        return self.Model.memory(vocabs, self.config) + Pairs.memory(self.config, tokens) + copies
+        return self.Model.memory(vocabs, self.config) + 12 * tokens + copies  # batches: 12 bytes per token
 
     def make(self, text: Bitext) -> Translator:
         return self.Model(text.source_vocab, text.target_vocab, self.config, codes=text.codes)
@@ -102,4 +104,4 @@ class TranslationTrainer(Trainer):
         return Fit(model, text.train, valid, self.schedule, *saving, validate=evaluate, measure=measure)
 
     def finish(self, run: Fit) -> dict[str, Any]:
-        return finite(dict(best_epoch=run.best_epoch))
+        return dict(best_epoch=run.best_epoch)

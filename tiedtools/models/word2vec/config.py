@@ -163,7 +163,8 @@ class Config(Checked):
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
         yield (
             f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}",
-            shape is not None and not (len(shape) == 3 and all(map(is_between, LEAST, shape, MOST))),
+            shape is not None
+            and (len(shape) != 3 or not all(isinstance(n, int) and a <= n <= b for a, n, b in zip(LEAST, shape, MOST))),
         )
         yield (
             f"`shared_negatives={' '.join(map(str, shape or ()))}`: the last two numbers must be multiples of {ROWS}",
@@ -220,11 +221,6 @@ class Shorthand(Checked):
     )
 
 
-def is_between(least: float, n: int, most: float) -> bool:
-    """Return whether n is an integer from `least` to `most`."""
-    return isinstance(n, int) and least <= n <= most
-
-
 def configure(**options: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
     threads, preset = options.get("threads"), options.get("preset")
@@ -238,6 +234,6 @@ def configure(**options: Any) -> list[Any]:
     return [config, reading]
 
 
-def written(config: Config) -> str:
+def default_vectors(config: Config) -> str:
     """Return which vectors are written by default: "sum" for skip-gram tied+L, which docs/results.md finds best."""
     return "sum" if config.tying == "linear" and not config.cbow else "in"

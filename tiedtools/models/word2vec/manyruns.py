@@ -22,6 +22,7 @@ from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 from tiedtools.runs.session import Session
 from tiedtools.text.encoding import EncodedText, rearranged
+from tiedtools.text.sources import counted
 from tiedtools.training import hogwild
 from tiedtools.vectors.edit import rotation
 from tiedtools.vectors.norms import unit
@@ -66,7 +67,7 @@ class TrainedRuns(Runs):
             return Word2Vec(self.vocab, self.config, drawn=False).n_params
 
     def configuration(self, run: int) -> Config:
-        """Return the Config of a run, counted from 0; with fewer runs than threads, it has several threads."""
+        """Return the Config of a run, counted from 0; it has several threads if there are two or more for each run."""
         threads, R = max(1, self.config.threads // len(self.finished)), len(self)
         seed = self.training["seeds"][run - self.W] if run >= self.W else (self.config.seed + R + run) % 2**32
         return dataclasses.replace(self.config, threads=threads, seed=seed)
@@ -83,7 +84,8 @@ class TrainedRuns(Runs):
 
     def vectors(self, which: str = "in") -> NoReturn:
         """Raise TiedtoolsError: there are several vectors of each word."""
-        raise TiedtoolsError(f"there are {len(self)} runs; see `runs`, or read one from the file, as FILE:1")
+        runs = counted(len(self), "run")
+        raise TiedtoolsError(f"{runs}, no single vectors; see `runs`, or read one from the file, as FILE:1")
 
     def complete(self) -> Runs:
         """Return the Runs that are finished."""
@@ -232,22 +234,15 @@ class ManyRuns(Session):
                 self.progress.epoch(**self.history[-1])
 
     @property
-    def done(self) -> int:
-        """Number of finished runs."""
-        return int(self.model.finished.sum())
-
-    @property
     def figures(self) -> dict[str, Any]:
         runs, seeds = int(self.model.finished[self.model.W :].sum()), self.model.training["seeds"]
         return dict(runs=runs, documents=len(self.bounds) - 1, seeds=seeds)
 
     @property
-    def standing(self) -> str:
-        return self.reached
-
-    @property
     def reached(self) -> str:
-        return f"after {self.done:,} of {len(self.runs):,} runs"
+        return f"after {self.model.finished.sum():,} of {len(self.runs):,} runs"
+
+    standing = reached
 
     def worthwhile(self, stopped: BaseException | None = None) -> bool:
         return bool(self.model.finished[self.model.W :].any())

@@ -74,7 +74,7 @@ class Word2Vec(modelfile.Stored):
 
     kind = "word2vec"
     KERNELS = 35
-    frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [V] each: rows of emb_in, emb_out never changed
+    frozen = workspaces.NONE_FROZEN, workspaces.NONE_FROZEN  # uint8 [rows] each: rows of emb_in, emb_out never changed
     continued: Mapping[str, Any] = MappingProxyType({})  # settings of continued training
     sizes = numbers = None  # see w2vtypes.Stores
 

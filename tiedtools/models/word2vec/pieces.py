@@ -2,8 +2,8 @@
 
 See kernels/word2vec/composed.py. The local matrix is trained by the same kernels as that of a model with a vector per
 word. Threads of an untied model share its output matrix as usual. If the model is tied, draws separate negatives per
-target, or is deterministic, output vectors are local as well, and so are the numbers of words; negatives are then drawn
-from a sample of the vocabulary.
+target, or has several threads in lockstep, output vectors are local as well, and so are the numbers of words; negatives
+are then drawn from a sample of the vocabulary.
 """
 
 import math

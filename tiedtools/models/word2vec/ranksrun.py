@@ -28,7 +28,8 @@ STEP = 0.0002  # seconds between two steps of an exchange; MPI makes progress on
 PROGRESS = 0.1  # seconds between two reports
 DELAY = "TIEDTOOLS_EXCHANGE_DELAY"  # variable: minimum duration of an exchange in seconds; simulates a slow network
 POSITION = dict(positions=list, history=list, elapsed=float)
-# Words between exchanges, see `Interval`; the longest were chosen by correlations on 8 ranks (docs/mpi.md).
+# Words between exchanges, see `Interval`: the shortest of two ranks, which ranks - 1 divides, and the longest, which
+# were chosen by correlations on 8 ranks (docs/mpi.md).
 SHORTEST, LONGEST, LONGEST_UNSTABLE = 1_200_000, 350_000, 171_000
 RANKS = 8  # number of ranks on which SATURATION was chosen
 LOST = 0.05, 0.1  # shares of the time: an interval is shortened below the first, and lengthened above the second
@@ -157,7 +158,8 @@ class RanksRun(Run):
 
     def train(self) -> None:
         """Train to the end, with a pause after each epoch and when a rank requests one."""
-        self.save_checkpoint()
+        if self.checkpoint:
+            self.checkpoint.write(*self.contents())  # fails before training if it cannot be written
         while self.epoch < self.model.config.epochs:
             self.pausing = False
             try:
@@ -196,7 +198,8 @@ class RanksRun(Run):
                 self.pausing = True
             else:
                 self.interval.adapt(float(min(exchange.losses)))
-                exchange.start(self.wants_pause, self.trained, self.lost_share(), self.interval.stretch)
+                wanted = bool(self.failed or interrupts.pending() or self.checkpoint and self.checkpoint.due)
+                exchange.start(wanted, self.trained, self.lost_share(), self.interval.stretch)
         self.late = exchange.busy and position >= self.exchanged + 2 * step
         if time.monotonic() < self.progress_due:
             return
@@ -210,10 +213,6 @@ class RanksRun(Run):
         now, (since, before) = time.monotonic(), self.mark
         self.mark = now, lost
         return (lost - before) / max(now - since, 1e-9)
-
-    @property
-    def wants_pause(self) -> bool:
-        return bool(self.failed or interrupts.pending() or self.checkpoint and self.checkpoint.due)
 
     @property
     def trained(self) -> int:
@@ -247,7 +246,8 @@ class RanksRun(Run):
             self.history.append(figures)
             self.progress.epoch(**figures)
             self.positions = [0.0] * self.ranks.size
-        self.save_checkpoint(attempt=True)
+        if self.checkpoint:
+            self.checkpoint.attempt(*self.contents())
         for number in itertools.chain(*asked):
             self.stop_all(KeyboardInterrupt(number))
 
@@ -263,11 +263,6 @@ class RanksRun(Run):
             return self.compute_figures(nats, predictions, (self.epoch + 1) * self.words)
         except Diverged as error:
             return error
-
-    def save_checkpoint(self, attempt: bool = False) -> None:
-        """Write a checkpoint, on the rank that has one."""
-        if self.checkpoint:
-            (self.checkpoint.attempt if attempt else self.checkpoint.write)(*self.contents())
 
     def contents(self) -> tuple[dict[str, Any], Arrays]:
         progress = dict(positions=self.positions, history=self.history, elapsed=self.seconds)

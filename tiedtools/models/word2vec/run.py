@@ -27,7 +27,7 @@ from tiedtools.training import hogwild
 
 CHUNK = 10_000  # tokens between two updates of the learning rate, as in word2vec.c
 STRIDE = 25  # composed vectors: from each piece to the next one trained, which is on another topic
-LOWEST_LR = 1e-4  # as a fraction of alpha
+LOWEST_LR = 1e-4  # as a fraction of `lr`
 FIGURES = dict(epoch=int, loss=float | None, seconds=float, lr=float, words_per_s=int)
 OPTIONAL = dict(valid_loss=float | None)
 

@@ -9,7 +9,7 @@ from tiedtools.base.settings import Continuation
 from tiedtools.files.output import STDOUT, refuse_packed
 from tiedtools.models.continuing import identity, log_start
 from tiedtools.models.word2vec import exchange, workspaces
-from tiedtools.models.word2vec.config import Config, Resampling, written
+from tiedtools.models.word2vec.config import Config, Resampling, default_vectors
 from tiedtools.models.word2vec.continuing import check, read_source, start_from
 from tiedtools.models.word2vec.manyruns import WHOLE, ManyRuns, TrainedRuns, documents_of
 from tiedtools.models.word2vec.model import Word2Vec, require_vectors, resolved
@@ -33,7 +33,7 @@ WAYS = {"documents": "drawn with replacement", "shuffle": "in random order"}
 
 
 class Word2VecTrainer(Trainer):
-    """Trains a Word2Vec; `reading` may have min_count, max_vocab, read_vocab (a path), errors, and valid.
+    """Trains a Word2Vec; `reading` may have the settings of Reading, read_vocab (a path), and valid.
 
     valid    list of sources of a validation text, to report its loss after each epoch; None: no validation
     classes  number of classes to cluster the words into, written as `word class` lines instead of vectors; 0: vectors
@@ -69,13 +69,13 @@ class Word2VecTrainer(Trainer):
         trained_format(self.files.output, two_files=not (classes or resampling.runs))
         if self.is_fasttext(self.files.output) and not self.files.binary and not classes:
             self.format = "fasttext"
-            if self.files.write not in ("in", written(config)):
+            if self.files.write not in ("in", default_vectors(config)):
                 raise Contradiction(
                     f"`write={self.files.write}`: a model of fastText (.bin) has input vectors; omit it"
                 )
         require_vectors(config, self.files.write)
         if resampling.runs:
-            self.refuse_alone()
+            self.prepare_runs()
         if continuation.init_from:
             self.source = read_source(continuation.init_from)
             check(self.source, config, continuation)
@@ -91,8 +91,8 @@ class Word2VecTrainer(Trainer):
         """Return whether a file is written as a model of fastText: by its name, of a model with subwords."""
         return bool(self.config.subwords) and (path or "").endswith(".bin") and not self.resampling.runs
 
-    def refuse_alone(self) -> None:
-        """Raise Contradiction for settings that only a single run has."""
+    def prepare_runs(self) -> None:
+        """Set `marks` and the default of `document`. Raises Contradiction for settings that only a single run has."""
         files, several = self.files, len(self.texts) > 1
         single = dict(classes=self.classes, save_model=files.save_model, valid=self.reading.get("valid"))
         if wrong := next((name for name, value in single.items() if value), None):
@@ -213,12 +213,11 @@ class Word2VecTrainer(Trainer):
         return run.traffic if self.ranks else {}
 
     def write_vectors(self, file: BinaryIO, model: Any) -> None:
-        if not self.classes and self.format == "fasttext":
+        if self.classes:
+            vectors = model.vectors(self.files.write)
+            assigned = spherical_kmeans(vectors.matrix, min(self.classes, len(vectors)))
+            file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
+        elif self.format == "fasttext":
             model.save_fasttext(file)
-            return
-        if not self.classes:
+        else:
             super().write_vectors(file, model)
-            return
-        vectors = model.vectors(self.files.write)
-        assigned = spherical_kmeans(vectors.matrix, min(self.classes, len(vectors)))
-        file.writelines(f"{word} {k}\n".encode() for word, k in zip(vectors.words, assigned))
