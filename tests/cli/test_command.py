@@ -61,7 +61,7 @@ def test_errors_are_one_line(run, tmp_path):
     result = run("toy", "a", "bad", "b")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "a 2\n", "tiedtools: bad: is bad; give a good one\n")
     for arguments, problem in (
-        (["-", "-"], "standard input can be read only once"),
+        (["-", "-"], "standard input can be read only once; give a file for the other"),
         (["--tpo", 3], "No such option '--tpo'. Did you mean '--top'?"),
         (["--top", "x"], "Invalid value for '--top': 'x' is not a whole number."),
     ):

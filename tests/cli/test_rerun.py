@@ -182,12 +182,12 @@ def test_manifests_that_cannot_be_rerun(run, here):
         assert result.exit_code == 1 and result.stderr.count("\n") == 1 and f"{path}: " in result.stderr
         assert reason in result.stderr
     succeed(run, COMMANDS["rnnlm"])
+    argv = [*(manifest := read(here / "v.run.json"))["argv"], "--log-json", "c.txt"]
+    (here / "w.run.json").write_text(json.dumps(manifest | {"argv": argv}))
+    run.fails(1, "--log-json c.txt is in `argv`, but not in `options`", "rerun", "w.run.json")
     succeed(run, COMMANDS["rnnlm"].replace("-max-iter 2", "-max-iter 3"))
     run.fails(1, "the run continued from v, which has changed;", "rerun", "v.run.json")
-    manifest = read(here / "v.run.json")
-    (here / "w.run.json").write_text(json.dumps(manifest | {"argv": [*manifest["argv"], "--log-json", "c.txt"]}))
-    run.fails(1, "--log-json c.txt is in `argv`, but not in `options`", "rerun", "w.run.json")
-    manifest["argv"] = ["vocab"]
+    manifest = read(here / "v.run.json") | {"argv": ["vocab"]}
     (here / "v.run.json").write_text(json.dumps(manifest))
     assert "not the manifest of a tiedtools lm, lstm, nmt, rnnlm, w2v run" in run("rerun", "v.run.json").stderr
 

@@ -198,9 +198,9 @@ def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
     ([["a"], "b c"], "sentences:2: a sentence is a list of words, not str 'b c'; split it into words"),
     ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),
     ([["a", 1]], "sentences:1: a word is a str, not int 1"), ([[b"a"]], "sentences:1: a word is a str, not bytes"),
-    ([["a b"]], "'a b' is empty or contains a blank"), ([["a", ""]], "'' is empty or contains a blank"),
-    ([["a b", ""]], "'a b' is empty or contains a blank"),
-    ([["a\0"]], "contains a blank or a zero byte"), ([["\udcff"]], "is not valid Unicode"),
+    ([["a b"]], "'a b' is empty or contains whitespace"), ([["a", ""]], "'' is empty or contains whitespace"),
+    ([["a b", ""]], "'a b' is empty or contains whitespace"),
+    ([["a\0"]], "contains whitespace or a zero byte"), ([["\udcff"]], "is not valid Unicode"),
     ([["x" * 30_000_000]], f"a word of more than {LONGEST_WORD:,} bytes"),
 ], ids=lambda value: str(value)[:20] if isinstance(value, str) else None)  # fmt: skip
 def test_other_sources_are_refused(source, problem):

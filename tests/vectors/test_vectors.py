@@ -103,7 +103,7 @@ def test_reads_other_matrices_and_word_lists(tmp_path, dtype, name, words):
 
 
 NPY_ERRORS = [
-    ("words", b"a\n", "some.words", "1 words", "3 rows"), ("words", b"a\nb\n\xff\n", "some.words:3: ", "not UTF-8"),
+    ("words", b"a\n", "some.words", "1 word,", "3 rows"), ("words", b"a\nb\n\xff\n", "some.words:3: ", "not UTF-8"),
     ("vocab", b"a 3\nb\nc 4\n", "some.vocab:2: ", "count"), ("other", b"", "some.words", ".vocab, .txt"),
 ]  # fmt: skip
 

@@ -28,7 +28,7 @@ class Runs(runs.Runs):
 
     @classmethod
     def load(cls, path: Path) -> Runs:
-        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
+        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is not one, or is corrupt."""
         return cls.read(os.fspath(path))
 
     @classmethod

@@ -63,9 +63,9 @@ def run_answers(
         found = neighbors(runs, rows, top, *limit(path, runs.words)) if rows else []
         for question, terms_of, answer in zip(asked, rows, found):
             n = int((runs.present[:, [row for row, _ in terms_of]] > 0).all(1).sum())
-            if not answer and 2 * n < len(runs):
-                what = f"{' '.join(question)!r} is in {n} of {counted(len(runs), 'run')}; give a word of at least half"
-                log.error(f"tiedtools: {path}: {what}")
+            if not answer and n < max(min(2, len(runs)), len(runs) / 2):
+                what = f"{' '.join(question)!r} is in {n} of {counted(len(runs), 'run')}"
+                log.error(f"tiedtools: {path}: {what}; give a word that is in half of them, and in two")
                 status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}

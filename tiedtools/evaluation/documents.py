@@ -1,4 +1,4 @@
-"""Vectors of lines and documents: the document vector of a language model (Rei 2015, section 6), or mean word vectors.
+"""Vectors of lines and documents: the document vector of a language model (Rei 2015, section 4), or mean word vectors.
 
 All are classes with the same interface: `encode` a text, the `lexicon` of known words, and `origin`, the vector of a
 text without words.

@@ -198,7 +198,7 @@ def mean_probabilities(
     """Map each word to its mean predicted probability over the text at `path` and its proportion of the tokens.
 
     words   words to average; `</s>` stands for a line end, REPEAT for the previous word: the probability of `<unk>`
-            (Inan et al. 2017, section 6.3), and of repeating a word (Press and Wolf 2017, section 3)
+            (Inan et al. 2017, section 6.4), and of repeating a word (Press and Wolf 2017, section 3)
     errors  as in Decoder
 
     Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.

@@ -27,7 +27,7 @@ Sum = Sequence[tuple[int, int]]  # (row, sign) of each word of a sum
 
 
 class Estimate(NamedTuple):
-    """The mean over runs and its 95% interval, NaN with less than two runs; n: number of runs that have a value."""
+    """The mean over runs and its 95% interval, NaN with fewer than two runs; n: number of runs that have a value."""
 
     mean: float
     low: float
@@ -103,7 +103,7 @@ def neighbors(
 ) -> list[list[dict[str, Any]]]:  # fmt: skip
     """Return the `top` words with the highest mean cosine to each sum of unit vectors, nearest first.
 
-    limit  consider only the first `limit` words, and only those that at least half of the runs have
+    limit  consider only the first `limit` words, and only those that half of the runs have, and two of several
     least  leave out words with a smaller count, if there are `counts`, [V]
 
     Each answer is a dict: neighbor; cosine, low, high (see `estimate`); rank, rank_low, rank_high: the median of its
@@ -135,9 +135,8 @@ def neighbor(word: str, block: np.ndarray, row: int, top: int, whole: Any) -> di
     ranks = 1 + (block > values[:, None]).sum(1) + (block[:, :row] == values[:, None]).sum(1)
     mean, low, high, n = estimate(values, whole)
     rank_low, rank, rank_high = np.percentile(ranks, [TAILS[0], 50, TAILS[1]]).tolist()
-    places = dict(rank=rank, rank_low=rank_low, rank_high=rank_high)
-    in_top = int((ranks <= top).sum())
-    return dict(neighbor=word, cosine=mean, low=low, high=high, **places, in_top=in_top, runs=n)
+    places = dict(rank=rank, rank_low=rank_low, rank_high=rank_high, in_top=int((ranks <= top).sum()))
+    return dict(neighbor=word, cosine=mean, low=low, high=high, **places, runs=n)
 
 
 def cosine_of(runs: Runs, one: Sum, two: Sum) -> np.ndarray:
@@ -153,7 +152,7 @@ def cosine_of(runs: Runs, one: Sum, two: Sum) -> np.ndarray:
 def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
     """Return the share of the `top` nearest neighbors common to two runs, for the words `rows`, float64.
 
-    It is the mean over all pairs of runs that have the word, as in Wendlandt et al. 2018; NaN for less than two runs.
+    It is the mean over all pairs of runs that have the word, as in Wendlandt et al. 2018; NaN for fewer than two runs.
     """
     nearest = np.full((len(rows), len(runs), top), -1)
     size = max(1, BLOCK // len(runs.words))
@@ -190,7 +189,7 @@ def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[
         measured |= dict(zip(rows.tolist(), shares.tolist()))
         spread = estimate(shares)
         error = float(np.nanstd(shares, ddof=1) / np.sqrt(spread.n)) if spread.n > 1 else np.nan
-        low, high = spread.mean - similarity.Z * error, spread.mean + similarity.Z * error
+        low, high = np.clip(spread.mean + similarity.Z * error * np.array([-1, 1]), 0, 1).tolist()
         counts = dict[str, float](words=len(rows), least_count=int(runs.counts[band].min()))
         counts["runs_with_word"] = float((runs.present[:, rows] > 0).sum(0).mean())
         ranks = f"{first:,} to {first + len(band) - 1:,}"

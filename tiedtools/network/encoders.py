@@ -62,7 +62,7 @@ class Positions:
 
 
 class MorphSum:
-    """A word's vector is the sum of its subword embeddings: Assylbekov and Takhanov 2018, section 4."""
+    """A word's vector is the sum of its subword embeddings: Assylbekov and Takhanov 2018, section 5."""
 
     def __init__(self, params: Params, name: str, S: int, d: int, start: Start) -> None:
         self.params, self.team, self.d, self.E = params, params.team, d, f"{name}.emb.E"

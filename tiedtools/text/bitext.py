@@ -114,7 +114,7 @@ class Side(NamedTuple):
         return counts
 
     def lines(self) -> list[str]:
-        """Return the lines, a list of str with a blank between words."""
+        """Return the lines, a list of str with a space between words."""
         text = " ".join([self.words[k] if k else "\n" for k in self.ids])
         return text.replace(" \n", "\n").replace("\n ", "\n").removesuffix("\n").split("\n")
 
@@ -217,7 +217,7 @@ class Segmenter:
     def __init__(self, codes: str = "") -> None:
         self.codes = codes
         if codes:
-            merges = codes.rstrip("\n").count("\n")  # BPE exits the program if there are none, and it is not told
+            merges = codes.rstrip("\n").count("\n")  # without their number, BPE exits the program if there are none
             self.encoder = subword_nmt("apply_bpe").BPE(io.StringIO(codes), merges, separator=MARK)
         self.segment = functools.cache(self.split)
 

@@ -142,7 +142,7 @@ class WordTable:
         return self.arena[self.starts[first] : self.starts[last]].tobytes()
 
     def add(self, words: bytes) -> np.ndarray:
-        """Add the new ones of `words`, bytes with a blank after each; return the numbers of all words, int32."""
+        """Add the new ones of `words`, bytes with a space after each; return the numbers of all words, int32."""
         counts = self.counts.copy()  # adding words must not count them
         numbers = np.frombuffer(self.encoded(words), np.int32)
         self.counts[: len(counts)], self.counts[len(counts) :] = counts, 0
@@ -182,7 +182,7 @@ class Counter:
     def __call__(self, source: tuple[Any, bytes]) -> tuple[Any, bytes, bytes, int, ValueError | None]:
         """Count the block `source`, (path, bytes).
 
-        Returns (path, IDs as bytes, new words with a blank after each, number of lines, ValueError or None).
+        Returns (path, IDs as bytes, new words with a space after each, number of lines, ValueError or None).
         """
         self.table = table = self.table or WordTable(self.words)
         path, block = source
@@ -239,9 +239,9 @@ def count(
                 raise full(problem) from None
     tables = [counter.table for counter in counters if counter.table]
     table.counts[:] = 0  # merging counted the words once
-    for counted, known in zip(tables if several else [], numbers):
-        table.counts[np.frombuffer(known, np.int32)] += counted.counts[: len(known)]
-        table.state[TOTALS] += counted.state[TOTALS]
+    for part, known in zip(tables if several else [], numbers):
+        table.counts[np.frombuffer(known, np.int32)] += part.counts[: len(known)]
+        table.state[TOTALS] += part.state[TOTALS]
     table = table if several else (*tables, table)[0]
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
         what = f"`{END}` occurs {typed:,} times and is read as a line end"
@@ -255,7 +255,7 @@ def count(
 
 
 def merge_ranks(table: WordTable, ranks: Any) -> None:
-    """Merge the WordTables of all ranks into rank 0's table, in a binary tree: rank r receives from r + 1, r + 2, ...
+    """Merge the WordTables of all ranks into rank 0's table, in a binary tree: r receives from r + 1, r + 2, r + 4, ...
 
     Rank 0's table becomes the table that a single process would build from the shares in order. The words of a
     receiving table keep their numbers.

@@ -119,7 +119,7 @@ class Phrases(Checked):
         raise Renamed("Phrases cannot be indexed; use `apply(text)`, an iterator over its sentences")
 
     def joiner(self) -> Callable[[str], str]:
-        """Return a function that joins the phrases in whole lines of a text, with a blank between words."""
+        """Return a function that joins the phrases in whole lines of a text, with a space between words."""
         from tiedtools.text.phrasetext import Joiner
 
         if not self.passes:

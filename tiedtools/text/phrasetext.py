@@ -102,10 +102,10 @@ class PhraseText:
     def join(self, phrases: Collection[Any], delimiter: str) -> None:
         """Join phrases, as from `find`, from left to right, each word in at most one."""
         before, self.ids = len(self.ids), Pass(self.table, phrases, delimiter).join(self.ids)
-        log.info(f"phrases: {counted(len(phrases), 'phrase')}; words joined {before - len(self.ids):,} times")
+        log.info(f"phrases: {counted(len(phrases), 'phrase')}; words joined {counted(before - len(self.ids), 'time')}")
 
     def spelled(self) -> Iterator[bytes]:
-        """Yield the text in blocks of UTF-8, with a blank between words."""
+        """Yield the text in blocks of UTF-8, with a space between words."""
         block = lambda k: spell(self.table, self.ids[k : k + BLOCK], k == 0 or self.ids[k - 1] == 0)
         return ahead([block] * self.threads, range(0, len(self.ids), BLOCK))
 
@@ -135,7 +135,7 @@ class Joiner:
         self.passes = [Pass(self.table, phrases_of_pass, phrases.delimiter) for phrases_of_pass in phrases.passes]
 
     def __call__(self, text: str) -> str:
-        """Return whole lines with phrases joined and a blank between words."""
+        """Return whole lines with phrases joined and a space between words."""
         ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
         for one in self.passes:
             ids = one.join(ids)
@@ -148,7 +148,7 @@ def numbers(table: WordTable, words: Iterable[str]) -> np.ndarray:
 
 
 def spell(table: WordTable, ids: np.ndarray, at_line_start: bool) -> bytes:
-    """Return the text of IDs, with a blank between words."""
+    """Return the text of IDs, with a space between words."""
     out = np.empty((table.starts[ids + 1] - table.starts[ids]).sum(), np.uint8)
     return out[: kernels.spell(out, ids, table.arena, table.starts, at_line_start)].tobytes()
 

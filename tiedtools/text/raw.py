@@ -224,7 +224,7 @@ def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
     except Wrong as wrong:
         line, problem = wrong.args
         line += lines_before(source)
-        record = "" if separator and line == 1 else f"record {number:,}: "  # the header is none
+        record = "" if separator and line == 1 else f"record {number:,}: "  # the header is not a record
         raise TiedtoolsError(f"{name}:{line}: {record}{problem}") from None
 
 

@@ -26,7 +26,7 @@ def sources(source: Any) -> list[Any]:
     source  a path, a list of paths, an open file (binary, possibly compressed, or text), or an iterable of sentences,
             each an iterable of words. A string is always a path.
 
-    Raises FileNotFoundError for a string that is no existing path and does not look like one, and TypeError for
+    Raises FileNotFoundError for a string that is not an existing path and does not look like one, and TypeError for
     anything else.
     """
     if isinstance(source, (str, os.PathLike)):
@@ -54,7 +54,7 @@ def sources(source: Any) -> list[Any]:
 
 
 def is_absent(path: str) -> bool:
-    """Return whether a path is no existing file, URL, or standard input."""
+    """Return whether a path is not an existing file, a URL, or standard input."""
     return not (path == "-" or is_url(path) or os.path.exists(path))
 
 
@@ -149,7 +149,7 @@ def as_line(number: int, sentence: Any) -> bytes:
         except UnicodeEncodeError:
             raise TiedtoolsError(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
         if data.split() != [data] or b"\0" in data:
-            what = "is empty or contains a blank or a zero byte"
+            what = "is empty or contains whitespace or a zero byte"
             raise TiedtoolsError(f"{where}: {quoted(word)} {what}; split or remove it")
         if len(data) > LONGEST_WORD:
             raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")

@@ -58,7 +58,7 @@ def is_path(source: Any) -> bool:
 def read_once(*paths: Any) -> None:
     """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
     if paths.count("-") > 1:
-        raise Contradiction("standard input can be read only once")
+        raise Contradiction("standard input can be read only once; give a file for the other")
 
 
 def refuse_missing(paths: Any) -> None:

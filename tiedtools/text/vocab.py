@@ -10,7 +10,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import numbered_lines, shown
+from tiedtools.text.sources import counted, numbered_lines, shown
 
 COUNT = re.compile("[0-9]{1,18}")
 END, UNK = "</s>", "<unk>"
@@ -128,4 +128,4 @@ def no_words(paths: Any, tokens: int, known: Vocab | None = None) -> TiedtoolsEr
     remedy = "lower `min_count`, give more text, or use another vocabulary"
     if known:
         why, remedy = "none is in the model of `init_from`", "check language and case, or add new words: `grow`"
-    return TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary in {tokens:,} tokens: {why}; {remedy}")
+    return TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary in {counted(tokens, 'token')}: {why}; {remedy}")

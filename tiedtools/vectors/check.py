@@ -42,8 +42,8 @@ USES = {
 class Check(Rows):
     """Problems found in a vector file; the constructor runs the check.
 
-    format    "text", "binary", "glove", "npy", "safetensors", "tsv" or "model"; None: detected, as by Vectors.read;
-              the result may then also be the name of one of the kinds of file below
+    format    one of FORMATS, or "model"; None: detected, as by Vectors.read; the result may then also be the name of
+              one of the kinds of file below
     use       the program that reads or wrote a file of another kind; empty for vectors and models
     checked   whether the content was checked; some kinds of file are only recognized
     problems  dict: kind -> list of (position, problem), at most the first `examples`; position is ":LINE", ": row ROW",

@@ -37,7 +37,7 @@ def lower(vectors: Vectors, how: str) -> Vectors:
 
 
 def spaces(vectors: Vectors, how: str) -> tuple[Vectors, int, int]:
-    """Remove spaces (ASCII whitespace) in words; return the vectors, and how many words were changed and dropped.
+    """Remove spaces, tabs, and line breaks in words; return the vectors, and how many words were changed and dropped.
 
     how  "skip": drop words with spaces; "_", for example: replace each space with it, and drop words that exist without
     """

@@ -45,7 +45,7 @@ def write_model(
 ) -> None:
     """Write a model of word vectors, which fastText and, unless it is quantized, gensim read.
 
-    words     V words without white space, by decreasing count
+    words     V words without whitespace, by decreasing count
     inputs    input matrix [V + bucket, E]: the rows of the words, then those of the n-grams; float32, or Quantized
     counts    how often each word occurs in the training text, int [V]; None: once
     outputs   output matrix [V, E]; None: zeros

@@ -10,6 +10,7 @@ import numpy as np
 from tiedtools.base.aliases import Renaming
 from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, library, quoted
 from tiedtools.base.settings import Range, checked, one_of
+from tiedtools.text.sources import counted
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.norms import unit
 
@@ -133,12 +134,13 @@ class GensimNames(Renaming):
         keys = listed(keys)
         factors = np.ones(len(keys), np.float32) if weights is None else np.asarray(weights, np.float32)
         if factors.shape != (len(keys),):
-            raise Contradiction(f"{factors.size} weights for {len(keys)} words; give a weight per word")
+            what = f"{counted(factors.size, 'weight')} for {counted(len(keys), 'word')}"
+            raise Contradiction(f"{what}; give a weight per word")
         known = [k for k, key in enumerate(keys) if not (ignore_missing and isinstance(key, str)) or key in self.index]
         if not known:
             raise Contradiction("the mean of no words is undefined; give words that have vectors")
         rows = np.stack([self.vector_of(keys[k]) for k in known])
-        mean = factors[known] @ (unit(rows) if pre_normalize else rows) / np.abs(factors[known]).sum()
+        mean = factors[known] @ (unit(rows) if pre_normalize else rows) / (np.abs(factors[known]).sum() or 1)
         return unit(mean[None])[0] if post_normalize else mean
 
     def n_similarity(self: Any, ws1: Iterable[Any], ws2: Iterable[Any]) -> float:

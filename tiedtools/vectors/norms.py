@@ -60,9 +60,12 @@ def finite_rows(matrix: Any, limit: float = np.inf) -> np.ndarray:
     return finite
 
 
-def products(one: Any, two: Any) -> Any:
+def products(one: Any, two: Any) -> np.ndarray:
     """Return the matrix product one' two in float64, accumulated over blocks of rows."""
-    return sum(rows.astype(float).T @ two[start : start + len(rows)].astype(float) for start, rows in blocks(one))
+    product = np.zeros((one.shape[1], two.shape[1]))
+    for start, rows in blocks(one):
+        product += rows.astype(float).T @ two[start : start + len(rows)].astype(float)
+    return product
 
 
 def unit(matrix: Any) -> np.ndarray:

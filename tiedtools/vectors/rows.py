@@ -140,7 +140,7 @@ class Rows:
     def whole(self, words: list[Any], matrix: Matrix, words_path: str) -> None:
         """Set all rows at once: the words of the file `words_path`, None for a bad word, and a matrix of floats."""
         if len(words) != len(matrix):
-            what = f"has {len(words)} words, but {self.path} has {len(matrix)} rows"
+            what = f"has {counted(len(words), 'word')}, but {self.path} has {counted(len(matrix), 'row')}"
             self.problem("", what, "write a word for each row", level=FATAL, path=words_path)
         if not words:
             self.problem("", "is empty", "give a file of word vectors", level=FATAL)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
+from tiedtools.text.sources import counted
 
 Self = TypeVar("Self", bound="Runs")
 Matrix = np.ndarray[Any, Any]
@@ -58,7 +59,8 @@ class Runs:
         return len(self.matrix)
 
     def __repr__(self) -> str:
-        return "<Runs: {} runs of {:,} words, {} dimensions>".format(*self.matrix.shape)
+        R, V, E = self.matrix.shape
+        return f"<Runs: {counted(R, 'run')} of {counted(V, 'word')}, {counted(E, 'dimension')}>"
 
     def __getitem__(self, run: int) -> tuple[list[str], Matrix]:
         """Return the words that occur in the text of a run, counted from 0, and their vectors, float32."""
@@ -75,7 +77,7 @@ class Runs:
 
     @classmethod
     def read(cls: type[Self], path: str) -> Self:
-        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is none, or corrupt."""
+        """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is not one, or is corrupt."""
         first = modelfile.first_bytes(path)
         if first and not first.startswith(modelfile.MAGIC) or modelfile.kind(path) != KIND:
             raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
@@ -114,4 +116,5 @@ def read_one(path: str, which: str) -> tuple[list[str], Matrix]:
     runs = Runs.read(path)
     if which.isdigit() and 1 <= int(which) <= len(runs):
         return runs[int(which) - 1]
-    raise TiedtoolsError(f"{path}: has {len(runs)} runs; name one, from {path}:1 to {path}:{len(runs)}")
+    last = f" to {path}:{len(runs)}" if len(runs) > 1 else ""
+    raise TiedtoolsError(f"{path}: has {counted(len(runs), 'run')}; name one: {path}:1{last}")

@@ -1,7 +1,7 @@
 """Folders of static embeddings, as model2vec and sentence-transformers' StaticEmbedding read them.
 
     model.safetensors   the matrix, `embeddings` or `embedding.weight`, a row per token
-    tokenizer.json      of Hugging Face tokenizers; a written one looks up whole words between white space
+    tokenizer.json      of Hugging Face tokenizers; a written one looks up whole words between whitespace
     config.json, modules.json   for the two libraries
 
 The first two may be in the folder 0_StaticEmbedding. With model2vec's quantized vocabulary, `mapping` has the row of
@@ -37,7 +37,7 @@ def paths(folder: str) -> tuple[str, str]:
 
 
 def read(rows: Rows, format: str | None = None) -> None:
-    """Read Rows from a folder: the tokens as they are, without an unknown-word token whose vector is zero."""
+    """Read Rows from a folder: the tokens as they are, without an unknown-word token `[UNK]` whose vector is zero."""
     matrix_path, tokens_path = paths(rows.path)
     if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
         others = "without model.safetensors; name a file of vectors"

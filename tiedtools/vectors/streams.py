@@ -291,7 +291,7 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
     unwritable = re.compile(rf"{FORMATS[format].unwritable}|[\ud800-\udfff]", re.IGNORECASE)
     for row, word in enumerate(words, 1):
         if not word or unwritable.search(word):
-            problem = "is empty, or is not valid Unicode; rename it"
+            problem = f"is empty, or has characters that {format} files cannot hold; rename it"
             if re.search(SPACES, word):
                 problem = f"has whitespace that {format} files cannot hold; see `tiedtools convert --spaces`"
             raise TiedtoolsError(f"word {row:,}: {quoted(word)} {problem}")
@@ -300,7 +300,7 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
         problem = f"{quoted(words[row])} has a value too large for float16; write float32"
         if not np.isfinite(matrix[row]).all():
             problem = "; ".join(not_finite(words[row]))
-        raise TiedtoolsError(f"word {row + 1}: {problem}")
+        raise TiedtoolsError(f"word {row + 1:,}: {problem}")
     if dtype == "float16":
         largest = np.concatenate([np.abs(rows).max(1) for _, rows in blocks(matrix)])
         if lost := np.flatnonzero((largest > 0) & (largest <= ZERO_HALF)).tolist():

@@ -153,23 +153,24 @@ class Vectors(GensimNames):
         if not len(others):
             return self
         if self.dim != others.dim:
-            raise TiedtoolsError(f"vectors of {self.dim} and of {others.dim} dimensions cannot be joined")
+            what = f"vectors of {self.dim} and of {others.dim} dimensions cannot be joined"
+            raise TiedtoolsError(f"{what}; train both with one size")
         both = Vectors([*self.words, *others.words], np.concatenate([self.matrix, others.matrix]))
         both.counts = None if self.counts is None else np.append(self.counts, np.zeros(len(others), np.int64))
         return both
 
     @property
     def composes(self) -> bool:
-        """Whether `compose` returns vectors of unknown words: those of a fastText model with n-grams."""
+        """Whether `compose` returns vectors of unknown words: models with n-grams, of fastText or `tiedtools w2v`."""
         return getattr(self.matrix, "has_ngrams", False)
 
     def compose(self, words: Iterable[str]) -> "Vectors":
         """Return the vectors of words, those of unknown words composed from their character n-grams.
 
-        Words without a known n-gram are left out. Raises TiedtoolsError unless these are vectors of a fastText model.
+        Words without a known n-gram are left out. Raises TiedtoolsError unless these are vectors of such a model.
         """
         if not self.composes:
-            remedy = "read a model of fastText (.bin, .ftz) with n-grams"
+            remedy = "read a model with n-grams, of fastText (.bin, .ftz) or `tiedtools w2v`"
             raise TiedtoolsError(f"these Vectors do not compose words; {remedy}")
         return Vectors(*self.matrix.compose(listed(words)))
 
@@ -182,7 +183,7 @@ class Vectors(GensimNames):
         positive, negative  words to add and to subtract, each at length 1: a word, a vector (E,), or a list of these
         restrict            consider only the first `restrict` words; gensim's restrict_vocab is the same
 
-        Raises KeyError for an unknown word, and TypeError for anything else that is no word or vector.
+        Raises KeyError for an unknown word, and TypeError for anything that is neither a word nor a vector.
         """
         topn, restrict = limits(topn, restrict if restrict_vocab is None else restrict_vocab)
         signed = [(term, sign) for terms, sign in ((positive, 1), (negative, -1)) for term in as_terms(terms)]
@@ -241,9 +242,9 @@ class Vectors(GensimNames):
         "MODEL" or "MODEL:in" reads the input vectors of a model file, "MODEL:out" the output vectors, "MODEL:sum"
         their sum, and "MODEL:source" the source vectors of a translation model; see `find_model`.
 
-        format  one of FORMATS; None: .npy, .safetensors, and .tsv by extension, others by the first line. A first line
-                of exactly two integers is a word2vec header. Model files are always detected, and .tsv files with words
-                in the first column, as StarSpace writes them.
+        format  one of FORMATS; None: a folder is model2vec's; .npy, .safetensors, and .tsv by extension, others by the
+                first bytes or line. A first line of exactly two integers is a word2vec header. Model files are always
+                detected, and .tsv files with words in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
         skip_bad  skip lines and rows that cannot be read, and log their number and the first; a contradiction of the
                 header is logged, too. None: do not, and do not suggest it in messages

@@ -1,4 +1,4 @@
-"""Softmax with the augmented loss of Inan, Khosravi and Socher (2017, section 3.1): loss and gradient in one call.
+"""Softmax with the augmented loss of Inan, Khosravi and Socher (2017, section 3): loss and gradient in one call.
 
 The loss is the cross entropy of softmax(z), z = z0 + b, z0 = X W^T, plus tau KL(y~ || y^), where
 

@@ -64,7 +64,7 @@ def parse(starts, table, data, V):
     table   int32, all 0, out: the hash table; larger than the number of entries
 
     Returns (status, number of entries parsed). Status PARSED; ENDLESS: an entry without an end within LONGEST bytes or
-    within the data; INVALID: an empty word, white space, or another count or type than possible; REPEATED.
+    within the data; INVALID: an empty word, whitespace, or another count or type than possible; REPEATED.
     """
     for k in range(starts.size - 1):
         start = i = starts[k]
@@ -100,7 +100,8 @@ def subwords(rows, ends, ids, text, starts, stops, V, minn, maxn, bucket):
     rows  int64, out: room for a row, and maxn for each byte and two more of each word; ends  int64 [n], out
     ids   int32 [n]: row of each word; -1: only its n-grams, and V or more: a label, without rows
 
-    The n-grams have minn to maxn UTF-8 characters of `<word>`, and row V + hash mod bucket. `<` and `>` alone are none.
+    The n-grams have minn to maxn UTF-8 characters of `<word>`, and row V + hash mod bucket. `<` and `>` alone are not
+    n-grams.
     """
     size = 0
     for n in range(ids.size):

@@ -21,7 +21,7 @@ VECTORS = "source", *SIDES  # names of the word vectors
 
 @dataclasses.dataclass(frozen=True)
 class TranslationConfig(Computation, Optimization):
-    """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 5.
+    """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 3.
 
     size is the embedding and readout dimension m, hidden the number of units n of each layer. Square matrices of
     recurrence and attention are initially orthogonal, biases 0.
@@ -81,7 +81,7 @@ def configure(**options: Any) -> list[Any]:
 
 
 PRESETS = {
-    # DL4MT's session 2, as in Press & Wolf 2017, section 5: 300,000 updates, or .8 epochs of the 12 million pairs
+    # DL4MT's session 2, as in Press & Wolf 2017, section 4.3: 300,000 updates, or .8 epochs of the 12 million pairs
     # of WMT 2014 English-French; the batch size is DL4MT's. Add --bpe 89500.
     "press-wolf-nmt": (
         "Press & Wolf 2017, table 8, WMT 2014: the model of DL4MT; add --tie decoder or all",

@@ -34,7 +34,7 @@ class Embedding:
 
 
 class Linear:
-    """Linear layer y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 4 (with b).
+    """Linear layer y = x W + b: L of Gulordava et al. 2018 (without b), P of Press and Wolf 2017, section 3 (with b).
 
     Parameters: name.W  [m, n]        name.b  [n], if there is a bias
     """

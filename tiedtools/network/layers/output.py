@@ -193,7 +193,7 @@ class SampledSoftmax(Softmax):
 
 
 class AugmentedSoftmax(Softmax):
-    """Softmax with an additional loss that rewards words similar to the target: Inan et al. 2017, sections 3.1, 6.2.
+    """Softmax with an additional loss that rewards words similar to the target: Inan et al. 2017, sections 3, 6.2.
 
     like      a word table [V, m] that defines similarity: the input embeddings
     weights   weights of the cross entropy and of tau KL; `tau` is the temperature of the latter
