@@ -1,4 +1,4 @@
-"""The CPU: the number of available cores, and settings of NumPy, OpenBLAS, and Numba.
+"""The CPU: the number of available cores, settings of NumPy, OpenBLAS, and Numba, and further Python processes.
 
 The settings must be chosen before NumPy and Numba are imported.
 """
@@ -162,6 +162,14 @@ def lines(path: Path) -> list[str]:
         return path.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []
+
+
+def python(code: str) -> list[str]:
+    """Return a command line that runs code in Python with the module path of this process.
+
+    The current folder, which may hold files of others, is not in it.
+    """
+    return [sys.executable, "-c", f"import sys; sys.path = {[*map(str, sys.path)]}; {code}"]
 
 
 def ahead(functions: Sequence[Callable[[Any], Any]], items: Iterable[Any]) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 import shlex
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from click import shell_completion
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
+from tiedtools.base.processor import python
 from tiedtools.cli.command import Answer, command
 from tiedtools.files.families import FAMILIES
 
@@ -67,11 +67,8 @@ def warmup(commands: tuple[str, ...]) -> None:
     (default: ~/.cache/tiedtools/kernels), or tiedtools in NUMBA_CACHE_DIR.
     """
 
-    # With the module path of this process: not with the current folder, which may hold files of others.
-    code = f"import sys; sys.path = {[*map(str, sys.path)]}; from tiedtools.__main__ import main; main()"
-
     def run(*arguments: str) -> None:
-        line, command_line = "", [sys.executable, "-c", code, *arguments]
+        line, command_line = "", [*python("from tiedtools.__main__ import main; main()"), *arguments]
         with subprocess.Popen(command_line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr or ():
                 if line.startswith("compiling"):

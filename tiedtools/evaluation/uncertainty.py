@@ -103,7 +103,7 @@ def neighbors(
 ) -> list[list[dict[str, Any]]]:  # fmt: skip
     """Return the `top` words with the highest mean cosine to each sum of unit vectors, nearest first.
 
-    limit  consider only the first `limit` words, and only those that half of the runs have, and two of several
+    limit  only the first `limit` words can be answers; an answer must be in half of the runs and, of several, in two
     least  leave out words with a smaller count, if there are `counts`, [V]
 
     Each answer is a dict: neighbor; cosine, low, high (see `estimate`); rank, rank_low, rank_high: the median of its

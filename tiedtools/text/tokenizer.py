@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tiedtools.base.errors import TiedtoolsError, library
+from tiedtools.base.processor import python
 from tiedtools.base.settings import Tokenization
 
 REMEMBERED = 1 << 18  # strings whose words are remembered; a dictionary of this size takes about 50 MB
@@ -196,10 +197,9 @@ class Process:
 
     def __init__(self, rules: Tokenization, drop: bool = False) -> None:
         self.unsegmented = False
-        # With the module path of this process: not with the current folder, which may hold files of others.
-        code = f"import sys; sys.path = {[*map(str, sys.path)]}; from {__name__} import serve; serve()"
         # Not multiprocessing, which imports the caller's script again. A new session: Ctrl-C reaches only this process.
-        command, PIPE = [sys.executable, "-c", code, str(rules), "drop" * drop], subprocess.PIPE
+        serving, PIPE = python(f"from {__name__} import serve; serve()"), subprocess.PIPE
+        command = [*serving, str(rules), "drop" * drop]
         self.process: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
 
     def __call__(self, text: str) -> str:

@@ -6,10 +6,7 @@ from tiedtools.base.errors import TiedtoolsError, library
 
 
 class Bleu(NamedTuple):
-    """BLEU in percent, sacrebleu's report line, its signature of how BLEU was computed, and a dict of the details:
-
-    precisions, brevity penalty, and numbers of words.
-    """
+    """BLEU in percent, sacrebleu's report line and signature, and a dict of precisions, brevity penalty, lengths."""
 
     score: float
     line: str
