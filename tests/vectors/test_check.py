@@ -33,7 +33,7 @@ PROBLEMS = [
     (b"\xff\xfe2\0 \x001\0\n\0", "encoding", ":1", "UTF-16"),
     (b"\xef\xbb\xbf1 2\na 1 2\n", "bom", ":1", "byte order mark"),
     (b"3 2\na 1 2\nb 1 2\n", "header", ":1", "gives 3 words, but the file has 2"),
-    (b"1 2\na 1 2\nb 1 2\n", "header", ":1", "gives 1 words, but the file has 2"),
+    (b"1 2\na 1 2\nb 1 2\n", "header", ":1", "gives 1 word, but the file has 2"),
     (b"2 3\na 1 2\nb 1 2\n", "header", ":1", "gives 3 numbers per word, but most rows have 2"),
     (b"0 2\na 1 2\n", "header", ":1", "gives 0 words of 2 numbers"),
     (b"1 2\r\na 1 2\n", "crlf", ":1", "CR LF"),
@@ -59,7 +59,7 @@ PROBLEMS = [
     (b"a 1 2\n\xe9 1 2\n", "encoding", ":2", "not UTF-8"),
     (b"2 2\na " + ROW + b"\nb " + ROW[:5], "truncated", ": row 2", "the file ends 7 bytes into this row of 2"),
     (b"2 2\na " + ROW + b"\n", "truncated", ": row 2", "the file ends before this row of 2"),
-    (b"1 2\na " + ROW + b"\nb " + ROW, "trailing", ": row 2", "data continues after the 1 words given by the header"),
+    (b"1 2\na " + ROW + b"\nb " + ROW, "trailing", ": row 2", "data continues after the 1 word of the header"),
     (b"2 2\na " + ROW + b"a " + ROW, "duplicate", ": row 2", "'a' was already defined at row 1"),
     (b"2 2\na " + ROW + b"\nb " + ROW[:4] + b"\0\0\xc0\x7f", "not finite", ": row 2", "'b' has a value that is nan"),
     (b"2 2\na " + ROW + b"\nb " + bytes(8), "zero", ": row 2", "'b' is all zeros"),
@@ -124,7 +124,7 @@ def test_matrices_with_separate_word_lists(tmp_path, found):
     }  # fmt: skip
     (tmp_path / "some.words").write_bytes(b"a\n")
     problems = Check(str(tmp_path / "some.npy")).problems
-    assert problems["header"] == [("", f"has 4 rows, but {tmp_path / 'some.words'} has 1 words")]
+    assert problems["header"] == [("", f"has 4 rows, but {tmp_path / 'some.words'} has 1 word")]
     assert set(problems) == {"header", "zero", "not finite"}
     np.save(tmp_path / "some.npy", [[1e39, 1], [1e-50, 0], [1, 1]])  # float64, read as float32
     (tmp_path / "some.words").write_bytes(b"a\nb\nc\n")
@@ -155,7 +155,7 @@ def test_problems_are_lines_limited_and_counted(run, tmp_path):
     lines = run("check", path).stdout.splitlines()
     shown = f"{tmp_path}/a\\n\\x1bb"
     assert lines == [
-        f"{shown}:3: expected 1 numbers after 'b', found 0", f"{shown}: text, 2 words of 1 numbers, 1 problem"
+        f"{shown}:3: expected 1 number after 'b', found 0", f"{shown}: text, 2 words of 1 number, 1 problem"
     ]  # fmt: skip
     (file := tmp_path / "some.vec").write_bytes(b"5 1\n" + b"a 1\n" * 5)
     result = run("check", file, "-n", 2)
@@ -164,7 +164,7 @@ def test_problems_are_lines_limited_and_counted(run, tmp_path):
         f"{file}:3: 'a' was already defined at 2",
         f"{file}:4: 'a' was already defined at 2",
         f"{file}: duplicate: 2 more, 4 in all",
-        f"{file}: text, 5 words of 1 numbers, 4 problems",
+        f"{file}: text, 5 words of 1 number, 4 problems",
     ]
     checked = json.loads(run("check", file, "-n", 1, "--json").stdout)["files"][0]
     assert (checked["file"], checked["format"], checked["words"], checked["dim"]) == (str(file), "text", 5, 1)
@@ -176,7 +176,7 @@ def test_problems_are_lines_limited_and_counted(run, tmp_path):
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{tmp_path}/nowhere: cannot be read") and lines[1].endswith("1 problem")
-    assert lines[2] == f"{good}: glove, 1 words of 1 numbers, all well"
+    assert lines[2] == f"{good}: glove, 1 word of 1 number, all well"
     assert run("check", "-", "-").exit_code == 2
     (tmp_path / "slices.txt").write_text("a\nb\n"), (tmp_path / "a.runs").touch()
     assert run("check", tmp_path, tmp_path / "slices.txt").stdout.count(" lists b.runs, which does not exist\n") == 2
@@ -249,7 +249,7 @@ def test_a_wrong_number_of_rows_is_told(tmp_path, messages):
         (b"9 2\na 1 2\nb 3\n", "{0}:4: the file ends after 2 of the header's 9 words; get the whole file"),
         (b"1 2\na 1 2\n\nb 3 4\n", "{0}: 2 words, but the header gives 1; correct line 1"),
         (b"3 2\na " + NUMBERS + b"\nb " + NUMBERS[:5], "{0}: row 2: the file ends 7 bytes into this row of 3; get the"),
-        (b"1 2\na " + NUMBERS + b"\nb " + NUMBERS, "{0}: row 2: data continues after the 1 rows given by the header"),
+        (b"1 2\na " + NUMBERS + b"\nb " + NUMBERS, "{0}: row 2: data continues after the 1 word of the header"),
     ):
         path.write_bytes(data)
         assert Vectors.read(path, skip_bad=True).words[0] == "a"

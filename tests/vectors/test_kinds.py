@@ -125,7 +125,7 @@ def test_formats_texts_and_lists_of_words_are_named(here, run):
     check = Check("f")
     assert (check.format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
     (here / "f").write_text("</s> 3\nthe 2\n")
-    assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 numbers, all well\n"
+    assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 number, all well\n"
     assert json.loads(run("check", "f", "--json").stdout)["files"][0] == {
         "file": "f", "format": "vocabulary", "words": 2, "dim": None, "checked": True, "problems": {}
     }  # fmt: skip

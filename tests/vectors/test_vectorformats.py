@@ -158,7 +158,7 @@ TEXT_ERRORS = [
     (b"PK\x03\x04\x14\x00", "not a tiedtools model"), (b"version: 10\nfile format: 0\n", "missing line"),
     (b"0 2\n", ":1: ", "0 words"), (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
     (b"2 999999999999\na 1\nb 2\n", ":1: ", "of 999999999999 numbers"),
-    (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the header's 999999999999 words"),
+    (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the header's 999,999,999,999 words"),
     (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the header's 3 words", "correct line 1"),
     (b"1 2\na 1 2\nb 3 4\n", ":3: ", "more words than the header's 1"),
     (b"2 2\na 1\nb 3 4\n", ":2: ", "expected 2 numbers after 'a', found 1; get the whole file or correct the line"),
@@ -182,7 +182,7 @@ ROW = np.float32([1.5, -2.25]).tobytes()
 BINARY_ERRORS = [
     (b"2 2\na " + ROW + b"\n", "row 2", "of 2"),
     (b"999999999999 2\na " + ROW + b"\n", "row 2", "of 999999999999"),
-    (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "after the 1 rows given by the header"),
+    (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "after the 1 word of the header"),
     (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"),
     (b"2 2\na " + ROW + b"\nb\nc " + ROW + b"\n", "row 2", "no word"),
     (b"1 2\n" + b"\0" * (5 << 20), "row 1", "no word"),

@@ -124,9 +124,10 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
             kinds[kind] = {"count": n, "examples": shown}
             lines += [*shown, *[f"{file}: {kind}: {n - len(shown):,} more, {n:,} in all"] * (n > len(shown))]
         verdict = counted(total, "problem") if total else "all well"
-        summary = f"{checked.format or 'no format'}, {checked.rows:,} words of {checked.E or 0} numbers, {verdict}"
+        words = counted(checked.rows, "word")
+        summary = f"{checked.format or 'no format'}, {words} of {counted(checked.E or 0, 'number')}, {verdict}"
         if checked.use:
-            words = f", {checked.rows:,} words" * (checked.rows > 0)
+            words = f", {words}" * (checked.rows > 0)
             summary = f"{checked.format}{words}, {verdict if checked.checked else 'not checked'}; {checked.use}"
         text = "".join(printable(line) + "\n" for line in [*lines, f"{file}: {summary}"])
         result = {"file": file, "format": checked.format, "words": checked.rows, "dim": checked.E}

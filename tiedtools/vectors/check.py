@@ -16,7 +16,7 @@ from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.files import manifest, modelfile
 from tiedtools.text import morphs
 from tiedtools.text.sentences import is_url
-from tiedtools.text.sources import json_lines, open_source, shown
+from tiedtools.text.sources import counted, json_lines, open_source, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors import formats, matrixfiles
 from tiedtools.vectors.formats import NUMBER, PEEK
@@ -105,7 +105,7 @@ class Check(Rows):
         if len(words) != len(matrix) and self.format != "npy":
             return super().whole(words, matrix, words_path)
         if len(words) != len(matrix):
-            self.oddity("header", "", f"has {len(matrix)} rows, but {words_path} has {len(words)} words")
+            self.oddity("header", "", f"has {counted(len(matrix), 'row')}, but {words_path} has {counted(len(words), 'word')}")
         self.check_matrix(words, matrix)
 
     def check_matrix(self, words: list[Any], matrix: np.ndarray) -> None:

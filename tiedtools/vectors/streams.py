@@ -172,11 +172,11 @@ class VectorReader:
                 line += 1
                 _, numbers, spans = parse(block, start + len(odd))
         if done != V != math.inf:
-            rows.oddity("header", ":1", f"the header gives {V} words, but the file has {done}")
+            rows.oddity("header", ":1", f"the header gives {counted(V, 'word')}, but the file has {done:,}")
             if done > V:
-                rows.problem("", f"{done} words, but the header gives {V}", "correct line 1", "", WHOLE)
+                rows.problem("", f"{counted(done, 'word')}, but the header gives {V:,}", "correct line 1", "", WHOLE)
             else:
-                what = f"the file ends after {done} of the header's {V} words"
+                what = f"the file ends after {done:,} of the header's {counted(V, 'word')}"
                 rows.problem(f":{line}", what, "get the whole file or correct line 1", "", WHOLE)
 
     def add_line(self, line: bytes, E: int, number: int) -> None:
@@ -219,9 +219,9 @@ class VectorReader:
             rows.add(words, room, ": row ", done + 1)
             done += len(words)
         if not self.at_end():
-            position, what = f": row {V + 1}", f"data continues after the {V} {{}} given by the header"
-            rows.oddity("trailing", position, what.format("words"))
-            rows.problem(position, what.format("rows"), "correct line 1", "", WHOLE)
+            position, what = f": row {V + 1}", f"data continues after the {counted(V, 'word')} of the header"
+            rows.oddity("trailing", position, what)
+            rows.problem(position, what, "correct line 1", "", WHOLE)
 
     def binary_rows(self, most: float, E: int) -> tuple[list[bytes], Matrix]:
         """Read the next rows, 1 to `most`: words as bytes, and the numbers (n, E).
@@ -265,7 +265,7 @@ def parse_line(line: bytes, E: int) -> tuple[bytes, Matrix]:
     fields = pieces[::2]
     word, numbers = b"".join(pieces[: -2 * E]), fields[-E:]
     if len(fields) <= E or NUMBER.fullmatch(fields[-E - 1]) and len(fields) > E + 1:
-        raise ValueError(f"expected {E} numbers after {quoted(fields[0])}, found {count_numbers(line)}")
+        raise ValueError(f"expected {counted(E, 'number')} after {quoted(fields[0])}, found {count_numbers(line)}")
     for number in numbers:
         if not NUMBER.fullmatch(number):
             raise ValueError(f"{quoted(number)}, one of the last {E} fields of {quoted(word)}, is not a number")
