@@ -72,7 +72,6 @@ Folder for temporary files: the token IDs of the training text, 4 bytes per toke
 143 after SIGTERM, and 129 after SIGHUP, once the vectors trained so far have been written; 141 on a broken pipe.
 .SH EXAMPLES
 .nf
-python examples/corpus.py \-output corpus.txt
 tiedtools w2v \-\-tie\-linear \-output vectors.txt corpus.txt
 tiedtools nn vectors.txt matrix file
 .fi

@@ -141,9 +141,9 @@ def cell(data, row):
     name = next(name for name in reversed(data["figures"]) if any(run.get(name) is not None for run in row["runs"]))
     found = [run[name] for run in row["runs"] if run.get(name) is not None]
     first, of = row["runs"][0], whole(row)
-    parts = [("" if name == data["figures"][-1] else f"{name} ") + number(mean(found)) + paper]
+    parts = [("" if name == data["figures"][-1] else f"{name} ") + f"{number(mean(found))}{paper}"]
     parts += [f"{len(found)} seeds"] if len(found) > 1 else []
-    parts += [number(first["params"])] if "params" in first else []
+    parts += [str(number(first["params"]))] if "params" in first else []
     parts += [f"{first['epochs']} of {of} epochs"] if of and first["epochs"] < of else []
     return ", ".join([*parts, *filter(None, [first.get("note")])])
 

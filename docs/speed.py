@@ -25,7 +25,9 @@ def measure(table, arguments):
     """Run a benchmark and write its result, the command with file names for paths, the version, and the date."""
     benchmarks = str(DOCS.parent / "examples" / "benchmarks")
     run = subprocess.run([sys.executable, benchmarks, *arguments, "--json"], stdout=subprocess.PIPE, check=True)
-    command = " ".join(["python examples/benchmarks", *(re.sub(r"^(.*=)?\.*/(.*/)?", r"\1", a) for a in arguments)])
+    shown = [re.sub("=.*", "=PATH", each) for each in arguments]
+    shown = [Path(each).name if Path(each).exists() else each for each in shown]
+    command = " ".join(["python examples/benchmarks", *shown])
     about = dict(command=command, version=__version__, date=str(datetime.date.today()), cores=available_cores())
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{table}.json").write_text(json.dumps(about | json.loads(run.stdout), indent=1) + "\n")

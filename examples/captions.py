@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from subwords import ARCHITECTURES, MODELS, W2V, rates, show
+from subwords import ARCHITECTURES, MODELS, W2V, existing, rates, show
 
 from tiedtools import Vectors
 from tiedtools.evaluation.similarity import judge, read_set, spearman
@@ -64,8 +64,8 @@ def evaluate(vectors, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in "texts", "folder", "sets":
-        parser.add_argument(name, type=Path)
+    for name, kind in ("texts", existing), ("folder", Path), ("sets", existing):
+        parser.add_argument(name, type=kind)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--epochs", type=int, default=10)
     arguments = parser.parse_args()

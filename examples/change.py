@@ -10,6 +10,7 @@ the halves are random, unchanged words are as in a shuffled text. Further option
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,7 @@ def w2v(*args):
 def slices(folder, *options):
     """Return the change of each word between the slices `a` and `b`."""
     output = folder / "slices"
-    subprocess.run(["rm", "-rf", output], check=True)
+    shutil.rmtree(output, ignore_errors=True)
     w2v("--slices", folder / "a", folder / "b", "-output", output, *SETTINGS, *options)
     found = read_slices(str(output))
     return {line["word"]: line["change"] for line in changes(found["a"], found["b"], align=False)[0]}

@@ -291,6 +291,8 @@ def main(arguments=None):
     parser.add_argument("--keep-case", action="store_true", help="do not lowercase the text")
     parser.add_argument("--raw", metavar="FOLDER", help="write a file of raw paragraphs of each package to FOLDER")
     options = parser.parse_args(arguments)
+    if options.raw and (options.keep_case or options.output != "-"):
+        parser.error("--raw writes raw text to its folder; omit -output and --keep-case")
     packages = options.package or default_packages()
     try:
         if options.raw:

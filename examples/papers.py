@@ -35,7 +35,7 @@ from tiedtools.base.version import __version__  # noqa: E402
 from tiedtools.text.datasets import DATASETS, find  # noqa: E402
 from tiedtools.text.sources import open_source  # noqa: E402
 
-PROGRAM = ["tiedtools"] if shutil.which("tiedtools") else [sys.executable, "-m", "tiedtools"]
+PROGRAM = [sys.executable, "-m", "tiedtools"]
 TRAINING = re.compile("tiedtools (lm|lstm|rnnlm|nmt|w2v) ")
 OUTPUTS = "--checkpoint {0}.checkpoint --resume --save-model {0}.npz --log-json {0}.log -output {0}.txt"
 
@@ -189,7 +189,7 @@ def main(table, row, epochs, seeds, folder, written, text, options):
         names = " ".join(sorted(each.stem for each in source.glob("*-*.json") if each.stem != "speed-history"))
         raise click.UsageError(f"{table}: not among {names}")
     data = results.load(table, source)
-    rows = {each["row"]: each for each in data.get("rows", [])}
+    rows = {each["row"]: each for each in data.get("rows", [])} if isinstance(data, dict) else {}
     if not rows:
         raise click.UsageError(f"{table} has no rows to run; docs/results/{table}.json has its command")
     if not row:
@@ -202,6 +202,8 @@ def main(table, row, epochs, seeds, folder, written, text, options):
         raise click.UsageError(f"{unknown[0]}: not a row of {table}; `papers.py {table}` lists them")
     if folder is None:
         raise click.UsageError("give --folder, for models and checkpoints")
+    if wrong := [pair for pair in text if "=" not in pair]:
+        raise click.UsageError(f"--text {wrong[0]}: give NAME=PATH")
     context = Context(folder / table, folder, epochs, dict(pair.split("=", 1) for pair in text), options)
     signal.signal(signal.SIGINT, lambda *_: None)  # the training stops, and its epochs are recorded
     for name, seed in itertools.product(todo, seeds):
@@ -214,8 +216,10 @@ def main(table, row, epochs, seeds, folder, written, text, options):
             rows = {each["row"]: each for each in data["rows"]}
             update(rows[name], run)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(results.dumps(data) + "\n")
-            if written == results.FOLDER:
+            new = path.with_suffix(".new")
+            new.write_text(results.dumps(data) + "\n")
+            new.replace(path)
+            if written.resolve() == results.FOLDER:
                 results.write()
         if status:
             sys.exit(status)

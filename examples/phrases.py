@@ -6,6 +6,7 @@ Both count and join with the same settings in the same run; the joined texts mus
 """
 
 import argparse
+import itertools
 import os
 import resource
 import subprocess
@@ -30,7 +31,9 @@ with open(text, encoding="utf-8") as lines, open(output, "w", encoding="utf-8") 
 def measure(name, command):
     """Run a command; print its wall-clock and CPU time."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    if status := subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}).returncode:
+        sys.exit(status)
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(f"{name:10} {seconds:8.2f} s {cpu:8.2f} s of CPU time", flush=True)
@@ -44,12 +47,14 @@ def main():
     threshold = {"default": "10", "npmi": "0.5"}[arguments.scoring]
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder, "ours"), Path(folder, "theirs")
-        command = [sys.executable, "-m", "tiedtools", "phrases", arguments.text, "--scoring", arguments.scoring]
+        command = [sys.executable, "-m", "tiedtools", "phrases", arguments.text, "-debug", "0"]
+        command += ["--scoring", arguments.scoring]
         for _ in range(3):
             measure("tiedtools", [*command, "--threshold", threshold, "-output", ours])
         measure("gensim", [sys.executable, "-c", GENSIM, arguments.text, theirs, arguments.scoring, threshold])
         words = [path.read_text(encoding="utf-8").split("\n") for path in (ours, theirs)]
-        different = sum(one.split() != two.split() for one, two in zip(*words))
+        different = sum(one.split() != two.split() for one, two in itertools.zip_longest(*words, fillvalue=""))
+        different += len(words[0]) != len(words[1])
         print(f"{len(words[0]) - 1:,} lines, {different:,} different")
     sys.exit(different > 0)
 

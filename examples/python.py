@@ -20,7 +20,7 @@ def show_epoch(figures):
 def main(limit=10_000):
     # A text is an iterable of sentences, each a list of words. Paths, open files, and generators also work.
     text = [list(sentence) for sentence in islice(build(["stdlib"]), limit)]
-    train, test = text[: -limit // 10], text[-limit // 10 :]
+    train, test = text[: -len(text) // 10], text[-len(text) // 10 :]
 
     # Word vectors: CBOW with tied input and output vectors, and a quarter of the dimensions negated in the input.
     # Untied vectors (tying="untied") have two matrices, tied ones (tying="tied") have one and no signs.

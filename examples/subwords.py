@@ -5,10 +5,10 @@
     python examples/subwords.py table TEXT FOLDER SETS --seeds 1 2 3 4 5
 
 TEXT has one sentence per line. FOLDER gets a small file per run, which is not repeated. SETS is a folder with the files
-of `SETS` below and questions-words.txt. `trials` trains for one epoch and prints scores on development sets only:
-MODELS has the same number of options for each model, the best of which go into CHOSEN,
-by hand; those of docs/results.md are in its files. `table` prints means over seeds
-and, for the mean of SimLex, MEN, and RW, the difference to fastText with its 95% t-interval over seeds.
+of `SETS` below and questions-words.txt. `trials` trains for one epoch and prints scores on development sets only: RATES
+has three rates for each model, the best of which go into CHOSEN, by hand; it has those of the first table of
+docs/results/subwords.json, for `--epochs 1`. `table` prints means over seeds and, for the mean of SimLex, MEN, and RW,
+the difference to fastText with its 95% t-interval over seeds.
 fastText trains with 12 threads, because it leaves rows at zero with fewer than ten.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
-from tying import DEVELOPMENT, THREE
+from tying import DEVELOPMENT, THREE, existing
 from tying import SETS as ALL_SETS
 
 from tiedtools import Vectors
@@ -35,7 +35,7 @@ FASTTEXT = (
     " **{name: float(value) for name, value in zip(more[::2], more[1::2])}).save_model(path)"
 )
 ARCHITECTURES = {"skip-gram": ("-cbow 0", "skipgram"), "CBOW": ("-cbow 1", "cbow")}
-RATES = {"skip-gram": (0.05, 0.025, 0.1), "CBOW": (0.05, 0.025, 0.1)}
+RATES = 0.05, 0.025, 0.1
 MODELS = {
     "fastText": None,
     "words": "--max-n 0",
@@ -47,11 +47,12 @@ MODELS = {
 }
 PMI_RATES = {"skip-gram": (0.035, 0.05, 0.07), "CBOW": (0.2, 0.1, 0.3)}
 SETS = {name: ALL_SETS[name] for name in (*DEVELOPMENT, *THREE)}
-CHOSEN: dict[tuple[str, str], float] = {}  # rates found by `trials`, (architecture, model) -> rate; else the first
+# Rates found by `trials`, (architecture, model) -> rate; otherwise the first.
+CHOSEN: dict[tuple[str, str], float] = {("CBOW", "fastText"): 0.1, ("CBOW", "subwords"): 0.1}
 
 
 def rates(architecture, name):
-    return (PMI_RATES if "PMI" in name or "signs" in name else RATES)[architecture]
+    return PMI_RATES[architecture] if "PMI" in name or "signs" in name else RATES
 
 
 def train(arguments, architecture, name, rate, epochs, seed, path):
@@ -141,17 +142,18 @@ def table(arguments):
 
 
 def main():
+    actions = {"trials": trials, "runs": runs, "table": table}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["trials", "runs", "table"])
-    for name in "text", "folder", "sets":
-        parser.add_argument(name, type=Path)
+    parser.add_argument("action", choices=actions)
+    for name, kind in ("text", existing), ("folder", Path), ("sets", existing):
+        parser.add_argument(name, type=kind)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=ARCHITECTURES, default=list(ARCHITECTURES))
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    globals()[arguments.action](arguments)
+    actions[arguments.action](arguments)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ of `SETS` below and questions-words.txt. `trials` prints scores on development s
 
 import argparse
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,13 @@ def trials(arguments):
                 print(*row, kind, *decimals(np.mean(scores), *scores, found[kind, "rare"]), sep="\t", flush=True)
 
 
+def existing(path):
+    """Return the Path of an argument that must exist."""
+    if not os.path.exists(path):
+        raise argparse.ArgumentTypeError(f"{path}: no such file or folder")
+    return Path(path)
+
+
 def decimals(*figures, sign=""):
     return [f"{x:{sign}.3f}".replace("0.", ".", 1) for x in figures]
 
@@ -236,11 +244,11 @@ def table(arguments):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["trials", "runs", "table"])
-    parser.add_argument("text")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("sets", type=Path)
+    for name, kind in ("text", existing), ("folder", Path), ("sets", existing):
+        parser.add_argument(name, type=kind)
     parser.add_argument("--epochs", type=int, nargs="+", default=[1])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--only", choices=ARCHITECTURES, nargs="+", default=list(ARCHITECTURES))
     arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     {"trials": trials, "runs": runs, "table": table}[arguments.command](arguments)

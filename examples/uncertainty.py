@@ -127,8 +127,9 @@ def stability(lines, args, folder):
 
 
 if __name__ == "__main__":
+    measures = {"coverage": coverage, "null": null, "stability": stability}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measure", choices=["coverage", "null", "stability"])
+    parser.add_argument("measure", choices=measures)
     parser.add_argument("text", help="a text of one document per line")
     parser.add_argument("--words", type=int, default=400_000, help="words of a sample")
     parser.add_argument("--bases", type=int, default=10, help="base samples, each resampled")
@@ -141,4 +142,4 @@ if __name__ == "__main__":
     lines = Path(args.text).read_text().splitlines(keepends=True)
     lines = [lines[k] for k in np.random.default_rng(0).permutation(len(lines))]
     with tempfile.TemporaryDirectory() as folder:
-        globals()[args.measure](lines, args, Path(folder))
+        measures[args.measure](lines, args, Path(folder))

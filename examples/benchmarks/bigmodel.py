@@ -46,9 +46,10 @@ def write(path, V, buckets, dim, minn, maxn):
     with open(f"{path}.asked", "w") as file:
         file.writelines(f"{word}\n{word[::-1]}qu\n" for word in words[7 :: V // 50][:50])
     if not os.path.exists(path):
-        with open(path, "wb") as file:
+        with open(f"{path}.new", "wb") as file:
             counts = np.maximum(5, 10**9 // np.arange(2, V + 2))
             write_model(file, words, Noise(V + buckets, dim), counts, minn=minn, maxn=maxn, bucket=buckets)
+        os.rename(f"{path}.new", path)
 
 
 def timed(*command):
@@ -59,7 +60,8 @@ def timed(*command):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, command
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, peak / 1e6
 
 
 def main():
@@ -72,6 +74,8 @@ def main():
     writer = multiprocessing.get_context("spawn").Process(target=write, args=(path, *sizes))
     writer.start()
     writer.join()
+    if writer.exitcode:
+        sys.exit(1)
     with open(f"{path}.asked") as file:
         asked = file.read().split()
     for name, command in {

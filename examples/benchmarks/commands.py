@@ -118,7 +118,7 @@ class Benchmarks(click.Group):
             return super().invoke(ctx)
         except TiedtoolsError as error:
             kind = click.UsageError if isinstance(error, Contradiction) else click.ClickException
-            raise kind(spelled(str(error), self)) from error
+            raise kind(spelled(str(error), self.commands[ctx.invoked_subcommand])) from error
 
 
 @click.group(cls=Benchmarks, context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]})
@@ -300,7 +300,7 @@ def rnnlm(text, variants, words, vocabulary, threads, runs, against, as_json, **
 @variants("cbow,cbow-signs,sg,sg-signs", "cbow, cbow-tied, cbow-signs, cbow-linear (tied+L), or sg instead of cbow")
 @flag("exact", "Also measure each variant with --exact.")
 @flag("deterministic", "Also measure each variant with --deterministic.")
-@flag("float32", "Also measure each tied+L variant with --precision float32.")
+@flag("float32", "Also measure each variant with --precision float32.")
 @against("gensim or word2vec.c=PATH")
 @flag("whole", "Measure whole processes, text file to vector file: seconds and peak memory.")
 @measurement
@@ -313,26 +313,27 @@ def w2v(text, words, threads, runs, variants, against, whole, as_json, min_count
 
     Only training is timed: tiedtools has read the text beforehand; gensim, with corpus_file, reads it while training
     but has counted its words; word2vec.c is timed from its first to its last progress line. Learning rates are .05 for
-    CBOW and .025 for skip-gram.
+    CBOW and .025 for skip-gram (fixed signs: .2, .035). tiedtools computes in its default precision, which --json
+    names, the others in float32.
 
     The limit is the time per center word that floating-point operations or memory traffic need at the peak rates
     measured on this machine, whichever is longer (docs/internals.md).
     """
     from benchmarks import w2v
     from benchmarks.machine import warn_if_busy
-    from benchmarks.w2vcontenders import MODES, VARIANTS, Task, refuse_missing
+    from benchmarks.w2vcontenders import MODES, VARIANTS, Task, installed
     from benchmarks.zipf import text_or_made
     from tiedtools.text.encoding import encode
 
     if wrong := [name for name in variants if name not in VARIANTS]:
         raise click.UsageError(f"--variants: unknown variant {wrong[0]!r}; choose from {', '.join(VARIANTS)}")
-    refuse_missing(against)
+    rivals = installed(against)
     warn_if_busy()
     modes = [mode for mode in MODES if options.pop(mode)]
     with text_or_made(text, words) as (folder, path):
         task = Task(path, encode([path], min_count), min_count, options)
         out = os.path.join(folder, "vectors") if whole else None
-        result = w2v.measure(task, variants, modes, against, threads, runs, out)
+        result = w2v.measure(task, variants, modes, rivals, threads, runs, out)
     show(result, w2v.table, as_json)
 
 

@@ -23,9 +23,12 @@ def history(version, others, add):
 
     Rows of other programs, if both versions have them, show how much of a difference is due to the machines.
     """
-    if not add and len(others) != 1:
+    if not add and len(others) != 1 or not others:
         raise click.UsageError("history compares two versions; give both, or results with --add")
-    click.echo(record(version, others) if add else "\n".join(table(version, *others)))
+    try:
+        click.echo(record(version, others) if add else "\n".join(table(version, *others)))
+    except (OSError, ValueError) as error:
+        raise TiedtoolsError(f"--add: {error}; give results of --json") from error
 
 
 def read():
@@ -34,19 +37,30 @@ def read():
 
 
 def record(version, paths):
-    """Write the median speeds in results of --json as the line of a version; return a message."""
+    """Write the median speeds in results of --json as the line of a version; return a message.
+
+    If several results have the same row, the first counts.
+    """
     results = [json.loads(Path(path).read_text()) for path in paths]
+    if not all(isinstance(result, dict) and {"processor", "rows"} <= result.keys() for result in results):
+        raise ValueError("not all files are results")
     processors = {result["processor"] for result in results}
     if len(processors) != 1:
         raise TiedtoolsError(f"{version}: results of {len(processors)} processors; give those of one")
     rates = {}
     for result in results:
         for row in result["rows"]:
-            name = ", ".join(filter(None, [row["name"], result.get("precision"), counted(row["threads"], "thread")]))
-            rates[name] = round(next(row[unit] for unit in RATES if unit in row))
-    line = dict(version=version, date=str(datetime.date.today()), processor=processors.pop(), rates=rates)
+            unit = next(unit for unit in RATES if unit in row)
+            kinds = "whole process" * result.get("whole", False), "sentences" * unit.startswith("sentences")
+            precision = row["name"].startswith("tiedtools") and result.get("precision")
+            name = ", ".join(filter(None, [row["name"], *kinds, precision, counted(row["threads"], "thread")]))
+            rates.setdefault(name, round(row[unit]))
+    date = max(result.get("date", str(datetime.date.today())) for result in results)
+    line = dict(version=version, date=date, processor=processors.pop(), rates=rates)
     lines = (read() | {version: line}).values()
-    FILE.write_text("[\n " + ",\n ".join(map(json.dumps, lines)) + "\n]\n")
+    new = FILE.with_suffix(".new")
+    new.write_text("[\n " + ",\n ".join(map(json.dumps, lines)) + "\n]\n")
+    new.replace(FILE)
     return f"{FILE}: {len(rates)} speeds of {version}"
 
 

@@ -121,4 +121,4 @@ def shape(variant):
 def heading(result):
     """Describe the settings that all contenders share."""
     r = result
-    return f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps, {r['layers']} layers"
+    return f"vocabulary {r['vocabulary']:,}, batch {r['batch']}, {r['steps']} steps; HIDDEN/EMB: {r['layers']} layers"

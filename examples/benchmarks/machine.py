@@ -12,7 +12,7 @@ from tiedtools.kernels.base.arrays import aligned
 from tiedtools.training import hogwild
 
 TILE = 80  # rows and columns of the products measured: whole cache lines, and whole tiles of all kinds
-SIZE = 304  # row length of the tiles if a model has several sizes: an odd number of cache lines, see buffers.stride
+SIZE = 304  # row length of the tiles if a model has several sizes: an odd number of cache lines, see params.stride
 SIDE = 2048  # rows and columns of the matrices that NumPy multiplies
 SECONDS = 0.1  # minimum duration of one measurement
 TRIES = 3  # measurements; the best counts, since disturbances only slow down
@@ -74,7 +74,7 @@ def best_rate(work, threads):
 
 
 def touched(rows, size):
-    """Return tiles.aligned with all pages touched; untouched pages would all map to one zero page in the cache."""
+    """Return arrays.aligned with all pages touched; untouched pages would all map to one zero page in the cache."""
     matrix = aligned(rows, size)
     matrix[:] = 0
     return matrix

@@ -66,8 +66,10 @@ class Setup:
         for name, _, value in (setting.partition("=") for setting in settings):
             try:
                 values[name] = types[name](float(value))
-            except (KeyError, ValueError) as error:
-                raise Contradiction(f"{name}={value}: give a number for one of {', '.join(types)}") from error
+            except (KeyError, ValueError, OverflowError):
+                raise Contradiction(f"{name}={value}: give a number for one of {', '.join(types)}") from None
+            if not (0 < values[name] < math.inf or values[name] == 0 and name in ("exchange_words", "latency")):
+                raise Contradiction(f"{name}={value}: give a positive number")
         return cls(**values)
 
     def exchange(self, n, rows):
@@ -132,14 +134,17 @@ class Setup:
 
 
 def table(setup, words):
-    """Return the lines of a table: the speed for `words` words, and the runs for which several machines pay off."""
+    """Return the lines of a table: the speed for `words` words, and the runs for which several machines pay off.
+
+    With the default bandwidth, the table has those of NETWORKS.
+    """
     lines = [
         f"{words / 1e9:g} billion words in {setup.epochs} epochs; runs in billions of words, 1 significant digit",
         "",
         "| Gbit/s | machines | million words/s | speedup | faster from | half-efficient from |",
         "|---|---|---|---|---|---|",
     ]
-    for gbits in NETWORKS:
+    for gbits in NETWORKS if setup.gbits == Setup.gbits else [setup.gbits]:
         s = dataclasses.replace(setup, gbits=gbits)
         for n in MACHINES:
             cells = [f"{gbits} | {n} | {s.rate(n, words) / 1e6:,.1f} | {s.run(1, words) / s.run(n, words):.2f}"]

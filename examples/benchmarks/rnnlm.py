@@ -118,7 +118,7 @@ class Rival(rounds.Contender):
 
 
 class MikolovsRnnlm(Rival):
-    """rnnlm 0.4b, run for one epoch."""
+    """Mikolov's rnnlm, run for one epoch."""
 
     alone = True
     flags = ("-one-iter",)

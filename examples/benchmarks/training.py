@@ -97,6 +97,7 @@ def measure(kind, variants, options, rivals, threads, runs, steps):
                 contenders = [
                     Contender(program, variant, task, kind.WORKERS, steps, machine, processes)
                     for program in ("tiedtools", *rivals)
+                    if "compile" not in program or task.cell == "rhn"
                 ]
                 for contender in contenders:
                     for t in threads:

@@ -38,7 +38,7 @@ def measure(task, variants, modes, rivals, threads, runs, out=None):
         results = rounds.in_turns(all_contenders, threads, runs, "words", machine)
     return dict(
         processor=processor_name(), words=task.words, vocabulary=len(task.text.vocab), kept=fraction, context=context,
-        **task.options, runs=runs, whole=bool(out),
+        **task.options, runs=runs, whole=bool(out), precisions={c.name: c.config.precision for c in models},
         gflops={t: machine.flops[t] / 1e9 for t in threads} if machine else {},
         gbytes={t: {n: machine.bytes[t, n] / 1e9 for n in counts} for t in threads} if machine else {},
         rows=rounds.rows(results, "words"),

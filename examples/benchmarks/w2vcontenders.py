@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import shutil
 import statistics
 import sys
 import time
@@ -201,26 +200,26 @@ def contenders(task, variants, modes, rivals, processes):
     """Return the contenders in table order.
 
     variants  names in VARIANTS
-    modes     names in MODES; each is added for every variant, "float32" only for variants with L
-    rivals    "gensim" or "word2vec.c=PATH"; they support only untied models
+    modes     names in MODES; each is added for every variant
+    rivals    the result of `installed`; they support only untied models
     """
-    programs: list[Contender] = [
-        Ours(task, v, mode) for v in variants for mode in (None, *modes) if mode != "float32" or v.endswith("-linear")
-    ]
+    programs: list[Contender] = [Ours(task, v, mode) for v in variants for mode in (None, *modes)]
     kinds = list(dict.fromkeys(v.split("-")[0] for v in variants))
-    for rival in rivals:
-        name, _, path = rival.partition("=")
+    for name, path in rivals:
         for kind in kinds:
             contender: Contender = {"gensim": Gensim, "word2vec.c": Word2vecC}[name](task, kind, processes)
-            contender.binary = shutil.which(path)
+            contender.binary = path
             programs.append(contender)
     return programs
 
 
-def refuse_missing(rivals):
-    """Raise TiedtoolsError for a rival that is unknown or not installed."""
+def installed(rivals):
+    """Return (name, path or None) of each rival. Raises TiedtoolsError if one is unknown or not installed."""
+    found = {}
     for rival in rivals:
         if rival == "gensim":
             refuse_uninstalled("gensim", rival)
+            found["gensim"] = None
         else:
-            program(rival, ("gensim", "word2vec.c=PATH"))
+            name, found[name] = program(rival, ("gensim", "word2vec.c=PATH"))
+    return list(found.items())

@@ -105,7 +105,8 @@ class Check(Rows):
         if len(words) != len(matrix) and self.format != "npy":
             return super().whole(words, matrix, words_path)
         if len(words) != len(matrix):
-            self.oddity("header", "", f"has {counted(len(matrix), 'row')}, but {words_path} has {counted(len(words), 'word')}")
+            rows = counted(len(matrix), "row")
+            self.oddity("header", "", f"has {rows}, but {words_path} has {counted(len(words), 'word')}")
         self.check_matrix(words, matrix)
 
     def check_matrix(self, words: list[Any], matrix: np.ndarray) -> None:
