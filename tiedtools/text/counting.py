@@ -247,7 +247,7 @@ def count(
         what = f"`{END}` occurs {typed:,} times and is read as a line end"
         log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")
     if marks:
-        table.counts[0] -= marks.left
+        table.counts[0] -= marks.omitted
     if table.tokens == table.counts[0]:
         remedy = "use fewer ranks" if any(isinstance(path, Part) for path in paths) else "give a text"
         raise TiedtoolsError(f"{shown(*paths)}: no words; {remedy}")

@@ -134,16 +134,16 @@ def encode(
 class Marks:
     """Marks where documents begin while a text is encoded; an argument of `encode`.
 
-    kind    "line"; "paragraph" or "record": an empty line ends a document, and that of a record is not kept; or "file"
-    files   number of line ends before each file but the first
-    starts  number of line ends before each document but the first; for lines, none
-    left    number of line ends that are not kept
+    kind     "line"; "paragraph" or "record": an empty line ends a document, and that of a record is not kept; or "file"
+    files    number of line ends before each file but the first
+    starts   number of line ends before each document but the first; for lines, none
+    omitted  number of line ends that are not kept
 
     With a given vocabulary, a line of unknown words counts as an empty one.
     """
 
     def __init__(self, kind: str) -> None:
-        self.kind, self.path, self.ends, self.left, self.line_ended = kind, None, 0, 0, False
+        self.kind, self.path, self.ends, self.omitted, self.line_ended = kind, None, 0, 0, False
         self.files: list[int] = []
         self.starts: list[int] = self.files if kind == "file" else []
 
@@ -158,7 +158,7 @@ class Marks:
             empty = ends & np.append(self.line_ended, ends[:-1])
             self.line_ended = bool(ends[-1]) if ends.size else self.line_ended
             if self.kind == "record":
-                self.left, ends = self.left + int(np.count_nonzero(empty)), ends & ~empty
+                self.omitted, ends = self.omitted + int(np.count_nonzero(empty)), ends & ~empty
                 ids = ids[~empty]
             self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
         self.path, self.ends = path, self.ends + int(np.count_nonzero(ends))

@@ -15,7 +15,7 @@ from tiedtools.text.counting import WordTable, count
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import UNK, Vocab, log_dropped, no_words, select
 
-NO_WORD = " "  # cannot occur in a text
+NO_UNK = " "  # in place of UNK; cannot occur in a text
 
 
 @dataclasses.dataclass
@@ -91,7 +91,7 @@ class LmText:
             text.set("valid", ids[cut:], new_id, f"{shown(*train)}, last part", keep_oovs, least=0)
         for name, paths in ("valid", valid), ("test", test):
             if paths is not None:
-                paths, oov = paths if isinstance(paths, list) else [paths], UNK if predict_oovs else NO_WORD
+                paths, oov = paths if isinstance(paths, list) else [paths], UNK if predict_oovs else NO_UNK
                 ids, _ = read_ids(paths, errors, with_unk(vocab, oov), oov)
                 text.set(name, ids, ids_without_unk(vocab), shown(*paths), keep_oovs)
         return text
