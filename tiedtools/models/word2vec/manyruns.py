@@ -50,7 +50,8 @@ class TrainedRuns(Runs):
         vocab = text.vocab
         R, V, E = resampling.runs, len(vocab), config.size * (2 if which == "concat" else 1)
         W = self.W = min(WHOLE, R) if resampling.resample == "documents" and R > 1 else 0
-        every = self.every = np.memmap(reserved(2 * (W + R) * V * E), np.float16, "r+", shape=(W + R, V, E))
+        with reserved(2 * (W + R) * V * E) as file:
+            every = self.every = np.memmap(file, np.float16, "r+", shape=(W + R, V, E))
         seeds = [(config.seed + k) % 2**32 for k in range(R)]
         training = dataclasses.asdict(dataclasses.replace(config, threads=1)) | dataclasses.asdict(resampling)
         training |= dict(seeds=seeds, write=which)
@@ -254,14 +255,16 @@ class ManyRuns(Session):
 
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         types = dict(done=list, history=list, elapsed=float)
-        done, (_, V, E) = progress["done"], self.model.every.shape
+        done, shape = progress["done"], (len(progress["done"]), *self.model.every.shape[1:])
         checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
-        if len(set(done)) < len(done) or not all(isinstance(k, int) and k >= 0 for k in done):
+        known = {k + 1 for k in done if type(k) is int and k >= 0}
+        if len(known) < len(done) or not known.issuperset(figures["run"] for figures in progress["history"]):
             raise ValueError("inconsistent numbers of runs")
-        like = dict(matrix=np.empty((0, V, E), np.float16), present=np.empty((0, V), np.int64))
-        checkpoints.check_arrays({name: arrays[name][:0] for name in like}, like)
-        if any(len(arrays[name]) != len(done) for name in like):
-            raise ValueError("inconsistent number of runs")
+        like: Arrays = dict(matrix=np.broadcast_to(np.float16(), shape))
+        like["present"] = np.broadcast_to(np.int64(), shape[:2])
+        checkpoints.check_arrays(arrays, like)
+        if arrays["present"].min(initial=0) < 0:
+            raise ValueError("negative counts")
 
     def load(self, checkpoint: Checkpoint) -> None:
         progress, arrays = checkpoint.read(self.check)
