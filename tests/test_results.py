@@ -76,7 +76,6 @@ def test_fields_and_findings(name):
         assert all(len(line) == len(table["columns"]) for line in table["rows"]) and "caption" in table
     if rows:
         assert [line for line in commands(data) if mistake(line)] == []
-    data = TABLES[name]
     assert not (data.get("finding") and data.get("observed"))
     many = [row for row in results.done(data) if len({run["seed"] for run in row["runs"]}) >= 3]
     if data.get("finding"):

@@ -61,7 +61,6 @@ def test_results_depend_neither_on_order_nor_on_other_sets_and_files(run, toy, t
     assert among["results"][1]["sets"][1] == alone["results"][0]["sets"][0]
     rhos = [line["rho"] for line in among["results"][1]["sets"]]
     assert among["results"][1]["mean_rho"] == pytest.approx(sum(rhos) / 2)
-    one, two, words = toy
     lines = words.read_text().splitlines()
     swapped = [f"{b}\t{a}\t{score}" for a, b, score in (line.split("\t") for line in lines)]
     mixed = np.random.default_rng(8).permutation(lines[::2] + swapped[1::2])

@@ -18,6 +18,7 @@ from tiedtools.files import modelfile
 from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.models.lm.trainer import LstmTrainer
+from tiedtools.training.scoring import evaluate
 from tiedtools.vectors.vectors import Vectors
 
 LINES = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 20
@@ -47,7 +48,7 @@ def log_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_vectors_of_one_or_several_texts(lstm, corpus, tmp_path):
+def test_vectors_of_one_or_several_texts(lstm, corpus, tmp_path, made):
     result = lstm(input=LINES.encode())
     assert result.exit_code == 0, result.stderr
     lines = result.stdout_bytes.split(b"\n")
@@ -59,12 +60,15 @@ def test_vectors_of_one_or_several_texts(lstm, corpus, tmp_path):
     valid, test, log, out = tmp_path / "valid.gz", tmp_path / "test", tmp_path / "log", tmp_path / "out"
     valid.write_bytes(gzip.compress(b"the cat sat on the log\n"))
     test.write_text("the owl sat on the mat\n" * 3)
-    result = lstm("-train", corpus, "-valid", valid, "-test", test, "--log-json", log, "-output", out, "--binary", 1)
+    texts, sampled = ["-train", corpus, "-valid", valid, "-test", test], ["--dropout-kind", "gal", "--mc-samples", 2]
+    result = lstm(*texts, *sampled, "--log-json", log, "-output", out, "--binary", 1)
     assert result.exit_code == 0 and result.stdout_bytes == b"" and len(Vectors.read(out)) == 10
     *epochs, last = log_of(log)
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3]
     assert set(epochs[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert set(last) == {"best_epoch", "test_ppl", "params", "seconds"} and last["params"] == 10 * 11
+    ids = np.array([made[-1].vocab.words.index(word) for word in "the owl sat on the mat </s>".split() * 3])
+    assert last["test_ppl"] == pytest.approx(np.exp(-evaluate(made[-1], ids, samples=2).mean()))
     assert f"test ppl {last['test_ppl']:.2f} on 21 tokens, model of epoch {last['best_epoch']}" in result.stderr
     assert epochs[last["best_epoch"] - 1]["valid_ppl"] == min(epoch["valid_ppl"] for epoch in epochs)
 

@@ -1,11 +1,13 @@
 """Files of runs on the command line: training, queries, evaluation, and change."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tiedtools as tt
+from tiedtools.models.word2vec.permutation import PermutedRuns
 
 RNG = np.random.default_rng(5)
 PAIRS = "alpha beta 9\nalpha gamma 3\nbeta gamma 4\ndelta gamma 1\nalpha delta 5\n"
@@ -104,7 +106,9 @@ def test_stability_and_change(run, files, folder):
     assert lines[-1] == "in neither: 1: omega"
     row = found["results"][0]
     assert row["low"] <= row["change"] <= row["high"] and row["expected"] > 0
-    assert len(answer(run, "shift", *files, "--top", 2)[0]["results"]) == 2
+    rows = answer(run, "shift", *files)[0]["results"]
+    assert rows == sorted(rows, key=lambda row: row["expected"] - row["change"])
+    assert answer(run, "shift", *files, "--top", 2)[0]["results"] == rows[:2]
     assert run("shift", *files, "--size", 5).exit_code == 2
 
 
@@ -137,6 +141,10 @@ def test_permutations_of_documents(run, folder):
     checkpoint = ["--checkpoint", folder / "c"]
     found = json.loads(run(*args, *checkpoint, "--json").stdout)
     p = {row["word"]: row["p"] for row in found["results"]}
+    model = SimpleNamespace(config=SimpleNamespace(seed=1))
+    sides = [PermutedRuns.order(SimpleNamespace(model=model, bounds=range(21), first=8), k).tolist() for k in range(4)]
+    assert [sorted(side) for side in sides[:2]] == [[*range(8)], [*range(8, 20)]] != sides[:2]  # in random order, too
+    assert sorted(sides[2] + sides[3]) == [*range(20)] and len(sides[2]) == 8 and sorted(sides[2]) != [*range(8)]
     assert found["results"][0]["word"] == "word" and p["word"] == 0.05
     assert np.mean([p[word] > 0.05 for word in p if word[0] in "cdef"]) > 0.7
     assert run(*args).stdout.splitlines()[1].split()[0] == "word"

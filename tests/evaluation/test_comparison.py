@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from common import refused
+from scipy import stats
 
 from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import (
@@ -63,7 +64,6 @@ def cosines(matrix):
 
 @pytest.mark.parametrize("block", [1, 1000, 1 << 22])
 def test_rho_of_all_pairs_agrees_with_scipy(monkeypatch, block):
-    stats = pytest.importorskip("scipy.stats")
     monkeypatch.setattr(comparison, "BLOCK", block)
     one = normal(90, 7) * np.arange(1, 91)[:, None]
     for two in (normal(90, 5, seed=2), one[:, :6] + 1, -one[:, :2], np.vstack([one[:80], 0 * one[80:]])):
@@ -92,7 +92,6 @@ def related(V=400):
 @pytest.mark.parametrize("block", [1, 1000, 1 << 22])
 def test_the_interval_of_rho_matches_the_infinitesimal_jackknife_over_words(monkeypatch, block):
     """A word's influence is the derivative of rho with respect to the weight of its pairs; ties get their mean rank."""
-    stats = pytest.importorskip("scipy.stats")
     monkeypatch.setattr(comparison, "BLOCK", block)
     one, two = (matrix[:30] * (np.arange(30) % k > 0)[:, None] for matrix, k in zip(related(), (3, 7)))
     x, y, eps, V = cosines(one), cosines(two), 1e-5, 90
@@ -137,7 +136,6 @@ def test_special_subspaces():
     assert subspace_distance(one, one[:, :2])["distance"] < 1e-6
     whole = np.linalg.qr(normal(40, 10))[0]
     assert subspace_distance(whole[:, :5], whole[:, 5:])["distance"] == pytest.approx(1, abs=1e-9)
-    one = normal(40, 6)
     doubled = np.hstack([one, one[:, :3] + one[:, 3:], np.zeros((40, 2), np.float32)])
     found = subspace_distance(doubled, one)
     assert (found["rank"], found["rank_other"]) == (6, 6) and found["distance"] < 1e-6
@@ -180,8 +178,9 @@ def test_a_sample_has_the_requested_size_and_depends_on_the_seed(monkeypatch):
     monkeypatch.setattr(comparison, "QUERIES", 30)
     few, again, other = (compare(one, two, 100, seed=seed) for seed in (1, 1, 2))
     assert few == again and few["cosines"]["rho"] != other["cosines"]["rho"] != whole["cosines"]["rho"]
-    assert (few["cosines"]["words"], few["cosines"]["pairs"], few["neighbors"]["words"]) == (100, 4950, 30)
-    assert few["cosines"]["rho"] == pytest.approx(whole["cosines"]["rho"], abs=0.1)
+    assert (few["cosines"]["words"], few["cosines"]["pairs"]) == (100, 4950)
+    queries = [f"w{row}" for row in np.sort(np.random.default_rng(1).permutation(200)[:30])]  # not the most frequent
+    assert few["neighbors"] == {"words": 30, "top": 10, **shared_neighbors(one, two, queries)}
     assert few["subspaces"] == whole["subspaces"]
 
 

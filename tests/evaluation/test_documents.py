@@ -186,12 +186,10 @@ def test_queries_are_sampled_documents_or_lines(run, saved):
     assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
     everything = sample("--sample", 7)
     assert sorted(query["line"] for query in everything) == list(range(1, 8))
-    path = saved(rnnlm(**PAPER))
     text = b"a b\nc d\n\ne f\n\n\ng\na\n"
     found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
     text = "".join(f"{line}\n" for line in SIMILAR).encode()
-    path = saved(rnnlm(**PAPER))
     by_query, by_line = (run("similar", path, *query, input=text) for query in (["--query", "a b"], ["--line", 3]))
     assert by_query.stdout == by_line.stdout
 

@@ -156,7 +156,6 @@ def test_reading_in_windows(monkeypatch, text):
     np.testing.assert_allclose(windowed, whole[0], rtol=1e-12)
     np.testing.assert_allclose(state[0], expected_state[0], rtol=1e-12)
     assert model.calls
-    model = FakeLM()
     model.emb[3] = np.nan
     refused(lambda: list(score_text(model, Lexicon(model.vocab), text)), "NaN")
     refused(lambda: read(model, [0, 3], model.start(1)), "NaN")

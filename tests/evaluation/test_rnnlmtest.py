@@ -72,19 +72,16 @@ def test_totals_every_word_and_dynamic_evaluation(text, monkeypatch, lm_prob):
     expected = f"\ntest log probability: {total:f}\n\nPPL net: {10 ** (-total / known.sum()):f}\n"
     assert printed(rnnlmtest.test, model, text) == expected and known.sum() == 18
     assert printed(rnnlmtest.test, model, text, debug=0) == ""
-    model = OpenLM()
     p = 10 ** model.log10s(np.zeros(5), 0, IDS)[0]
     lines = printed(rnnlmtest.test, model, text, debug=2).split("\n")
     assert lines[:2] == ["Index   P(NET)          Word", "-" * 34]
     assert lines[2:6] == [f"{k}\t{p[i]:.10f}\t{CLOSED[k]}" for i, k in enumerate(IDS[:4])]
     assert lines[9] == "-1\t0\t\tOOV" and len(lines) == 2 + 20 + 4 + 1
-    model = OpenLM()
     before = printed(rnnlmtest.test, model, text)
+    whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
     monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
     assert printed(rnnlmtest.test, model, text, dynamic=0.3) == before and model.lr == 0.3
     assert printed(rnnlmtest.test, model, text) != before
-    whole = printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2)
-    monkeypatch.setattr("tiedtools.evaluation.lexicon.PIECE", 3)
     assert printed(rnnlmtest.test, OpenLM(), text, lm_prob=lm_prob[0], debug=2) == whole
 
 

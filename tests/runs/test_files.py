@@ -224,7 +224,6 @@ def test_names_and_word_lists_of_vectors(run, tmp_path):
     run.fails(2, "would be read as .npy", "w2v", tmp_path / "t", "-output", tmp_path / "v.npy", "-classes", 3)
     assert files.suffixed("a.txt", "finished") == "a.txt.finished"
     assert files.suffixed("a.txt.run.json", "diverged") == "a.txt.diverged.run.json"
-    (tmp_path / "t").write_text(CORPUS)
     train = "w2v", *TRAINERS["w2v"], tmp_path / "t", "-output"
     (tmp_path / "v.words").write_text("mine\n")
     result = run(*train, tmp_path / "v.npy")

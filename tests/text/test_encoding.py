@@ -59,10 +59,11 @@ def test_line_ends_and_ends_of_files(tmp_path, messages):
     encode([str(path)])
     assert messages() == ""
     a, b = tmp_path / "a", tmp_path / "b"
-    a.write_bytes(b"one two")
     b.write_bytes(b"three\n")
-    assert words_of(encode([str(a), str(b)])) == ["one", "two", "</s>", "three", "</s>"]
-    assert words_of(encode([str(b), str(a)])) == ["three", "</s>", "one", "two"]
+    for end in b"", b" ":
+        a.write_bytes(b"one two" + end)
+        assert words_of(encode([str(a), str(b)])) == ["one", "two", "</s>", "three", "</s>"]
+        assert words_of(encode([str(b), str(a)])) == ["three", "</s>", "one", "two"]
     (path := tmp_path / "text").write_bytes(b"a\xc3 \xa9b\n")
     refused(lambda: encode([str(path)]), "text:1: invalid UTF-8 byte 0xc3")
 

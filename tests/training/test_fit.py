@@ -107,6 +107,9 @@ def test_learning_rates_follow_epochs_or_the_perplexity(monkeypatch, quiet):
         rates.append(schedule.lr)
     assert rates == [1, 1, 1, 1, 1, 1 / 2, 1 / 4, 1 / 8]
     assert not schedule.next(2000, None, False) and schedule.lr == 0
+    schedule = SCHEDULES["plateau"](Training(epochs=2, sessions=2, lr=8.0, decay=2.0, min_gain=1.0))
+    assert [schedule.next(epoch, np.log(ppl), True) for epoch, ppl in enumerate((9, 8, 7.5), 1)] == [False, True, False]
+    assert schedule.lr == 8  # no gain is required of the first epoch after the return to the best model
     losses = iter([3.0, 2.0, 2.0, 1.5, 1.6, 1.4])
     monkeypatch.setattr(fitting, "evaluate", lambda *args: np.full(5, -next(losses)))
     history = fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, Training(epochs=6, lr=8.0, decay=4.0), quiet)

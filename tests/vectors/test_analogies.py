@@ -70,7 +70,6 @@ def test_answers_match_gensim(monkeypatch):
         ratios = [score / cosine for (_, score), (_, cosine) in zip(found, expected)]
         assert ratios == pytest.approx([ratios[0]] * 5, rel=1e-4)
         (found,) = analogies(Candidates(vectors), [(a, b, c)], 5, "mul")
-        (found,) = analogies(Candidates(vectors), [(a, b, c)], 5, "mul")
         assert_same(found, theirs.most_similar_cosmul(positive=[b, c], negative=[a], topn=5))
 
 
@@ -122,7 +121,6 @@ def test_several_files(run, square, tmp_path):
     assert [list(x["analogies"]) for x in (one, two)] == [["man woman king", "queen king man"], ["man woman king"]]
     assert one["analogies"]["man woman king"][0][0] == "queen" and two["analogies"]["man woman king"][0][0] == "duke!"
     assert (one["unknown"], two["unknown"]) == ([], ["queen"])
-    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
     for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
         header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
         assert header == f"a\tb\tc\t{square}\tscore\t{other}\tscore"

@@ -11,6 +11,7 @@ from common import refused
 from tiedtools.cli.shared import VECTOR_FORMATS
 from tiedtools.files import modelfile
 from tiedtools.text.sources import open_source
+from tiedtools.vectors import edit
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import FORMATS, Vectors
 
@@ -103,6 +104,10 @@ def test_vectors_are_selected(run, source, tmp_path):
     assert converted(run, source, "--lower", "first") == {"the": [3, 4], "cat": [1, 0], "é": [0, 0]}
     mean = converted(run, source, "--lower", "mean", "--top", 2)
     assert mean == {"the": [0.5, 3], "cat": [2.333333, 0.833333]}
+    vectors = Vectors(["The", "İ", "the", "i"], np.eye(4))
+    vectors.counts = np.arange(1, 5)
+    merged = edit.lower(vectors, "first")
+    assert (merged.words, merged.counts.tolist()) == (["the", "i"], [4, 6])
     unit = converted(run, source, "--normalize")
     assert unit["The"] == [0.6, 0.8] and unit["é"] == [0, 0] and unit["the"] == [-0.707107, 0.707107]
 

@@ -90,7 +90,6 @@ def test_safetensors_are_mapped_and_compatible_with_the_library(tmp_path):
     (tmp_path / "some.safetensors").write_bytes(safetensors(30, x=("BF16", [5, 3])) + upper.tobytes())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), vectors)
     numpy = pytest.importorskip("safetensors.numpy")
-    vectors = make()
     vectors.write(tmp_path / "ours.safetensors")
     ((_, matrix),) = numpy.load_file(tmp_path / "ours.safetensors").items()
     np.testing.assert_array_equal(matrix, vectors.matrix)

@@ -61,7 +61,6 @@ def test_word_vectors_match_numpy_and_layers_are_tied(kind, reuse):
         expected = p["emb_out"] if (which, reuse) == ("out", "plain") else composed(p, side, m.config, rows)
         np.testing.assert_allclose(m.vectors(which).matrix, expected, rtol=1e-6, atol=1e-6)
     assert m.config.one_table == (reuse == "all")
-    m = model(kind, reuse)
     reused = LAYERS[kind].split() if reuse == "all" else reuse.split(",")
     ours = {name for name in m.params.names if name.startswith("emb_out.") and name != "emb_out.b"}
     assert bool(ours) == (reuse not in ("plain", "all"))  # with all, there is only one table

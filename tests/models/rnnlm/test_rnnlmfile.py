@@ -107,8 +107,6 @@ def test_layout_of_the_file(stored):
     write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
     lines = file.getvalue().decode().split("\nVocabulary:")[0].splitlines()
     assert [line.partition(":")[0] for line in lines if line] == list(HEADER)
-    file = io.BytesIO()
-    write(file, Rnnlm(Vocab(WORDS, np.array(COUNTS)), RnnlmConfig(hidden=2)))
     begun = {"iter": 0, "position": 0, "alpha": 0.1, "halving": 0, "llogp": -1e8, "train": "-", "valid": "-"}
     assert read(stored(file.getvalue())).progress == begun
     paper = RnnlmConfig(doc_dim=2, sentences=True)

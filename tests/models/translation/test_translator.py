@@ -169,6 +169,8 @@ def test_numbers_of_parameters_and_threads(tie):
 
 
 def test_vectors_by_tying():
+    start = model(size=16, init=None).params
+    assert [np.std(start[name]) for name in ("emb_source", "emb_in", "emb_out")] == pytest.approx([0.25] * 3, rel=0.1)
     m = model("all")
     m.params["emb_source"][7, 2] = 5
     assert m.params["emb_in"][7, 2] == m.params["emb_out"][7, 2] == 5

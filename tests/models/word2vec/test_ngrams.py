@@ -228,17 +228,18 @@ def test_fasttext_and_gensim_compose_the_same_vectors_from_the_bin(inflected, op
     if vectors.composes:
         np.testing.assert_allclose(read.compose(ours.words).matrix, ours.matrix, atol=1e-6)
         assert composer(path)(["walker"]).words == ["walker"]
+    outputs = model.model.emb_out if not model.model.tied else np.asarray(vectors) @ model.model.proj.T
+    np.testing.assert_allclose(read.matrix.outputs[:], outputs, atol=1e-5)
+    gensim = pytest.importorskip("gensim.models.fasttext")
+    loaded = gensim.load_facebook_vectors(path)
+    for word in ours.words[1:]:  # gensim gives `</s>` n-grams
+        np.testing.assert_allclose(loaded[word], ours[word], atol=1e-6, err_msg=word)
     fasttext = pytest.importorskip("fasttext")
     theirs = fasttext.load_model(path)
     for word, vector in zip(ours.words, ours.matrix):
         np.testing.assert_allclose(theirs.get_word_vector(word), vector, atol=1e-6, err_msg=word)
     assert theirs.get_words()[0] == "</s>"
-    outputs = model.model.emb_out if not model.model.tied else np.asarray(vectors) @ model.model.proj.T
     np.testing.assert_allclose(theirs.get_output_matrix(), outputs, atol=1e-5)
-    gensim = pytest.importorskip("gensim.models.fasttext")
-    loaded = gensim.load_facebook_vectors(path)
-    for word in ours.words[1:]:  # gensim gives `</s>` n-grams
-        np.testing.assert_allclose(loaded[word], ours[word], atol=1e-6, err_msg=word)
 
 
 def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):

@@ -40,7 +40,6 @@ def topic_contrast(model):
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_training_learns_topics_and_reduces_the_loss(options, threads):
     log = io.StringIO()
-    vocab, text = topic_text()
     model = trained(EpochLog(log, Progress()), threads=threads, **options)
     losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
     assert len(losses) == 3 and losses[0] > losses[2]
@@ -77,7 +76,9 @@ def test_initial_parameters():
     np.testing.assert_allclose(orthogonal @ orthogonal.T, np.eye(50), atol=1e-5)
     uniform = Word2Vec(vocab, Config(size=50, tying="linear", init_linear="uniform")).proj
     assert 0.13 < np.abs(uniform).max() <= 50**-0.5
-    vocab, _ = topic_text()
+    composed = Word2Vec(vocab, Config(size=50, subwords="ngrams"))
+    largest = np.abs(composed.emb_in).max(1) * np.sqrt(composed.ngrams.sizes) / composed.config.init_range
+    assert composed.ngrams.sizes.max() > 1 and largest.max() <= 1 + 1e-6 and largest.min() > 0.7
     V = len(vocab)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=0)).n_params == 10 * (V + V - 1)
     assert Word2Vec(vocab, Config(size=10, hs=True, negative=5)).n_params == 10 * (V + V + V - 1)
