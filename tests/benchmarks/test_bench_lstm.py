@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks import clock, lm, processes, sgemm, workers
+from benchmarks import clock, lm, processes, workers
 from benchmarks.subwords import KINDS, Synthetic
 from common import ROOT, refused
 from modelsizes import lstm_params
@@ -160,10 +160,6 @@ def test_programs_and_workers_answer_and_report_errors():
         fine = processes.Worker("it", [sys.executable, "-c", echo], stack, PATHS)
         assert fine("x") == "x" and fine.process.poll() is None
     assert process.returncode == 1 and fine.process.returncode == 0
-    rate, name = sgemm.rate(64, 2), sgemm.library()
-    assert 1e6 < rate < 1e15 and name
-    if "openblas" in name and sys.platform == "linux":
-        assert "kernel " in name
 
 
 PATHS = {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "examples")))}

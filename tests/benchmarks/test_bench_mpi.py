@@ -1,14 +1,11 @@
 """Test the benchmark `mpi`, and the predicted speed of training on many machines."""
 
 import json
-import os
 
 import pytest
 from benchmarks import mpi
 from benchmarks.mpiprediction import Setup
 from rankscase import needs_mpi
-
-from tiedtools.base.errors import TiedtoolsError
 
 SMALL = ["-words", 3000, "-size", 8, "-runs", 1, "-min-count", 1]
 
@@ -30,16 +27,6 @@ def test_json(bench, two_cores, text):
     assert ranks["of_process"] == pytest.approx(ranks["words_per_s"] / two["words_per_s"])
     assert ranks["exchanges"] == 2 and ranks["exchanged_mb"] > 0 and 0 <= ranks["waiting_share"] <= 1
     assert ranks["words_per_s"] < 2 * 3000 / (2 * 0.05)  # at least the exchange at the end of each epoch
-
-
-@needs_mpi
-def test_a_failing_run_is_an_error(bench, two_cores, text):
-    result = bench("mpi", text, *SMALL, "-ranks", "2,", "-sample", "1e-30")
-    assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("Error: without MPI: ")
-    contender = mpi.Contender(2, [1], ["-size=0", text], f"{text}.log")
-    with pytest.raises(TiedtoolsError, match="2 ranks: tiedtools: rank [01] of 2: .*-size"):
-        contender.run(1)
-    assert not os.path.exists(f"{text}.log")
 
 
 def test_an_epoch_by_hand_and_long_epochs():

@@ -1,15 +1,13 @@
-"""Test the benchmark `w2v`: the table, the counts for the limit, generated texts, other programs, and the history."""
+"""Test the benchmark `w2v`: the table, the counts for the limit, other programs, and the history."""
 
-import io
 import json
 import os
 import re
 import select
-from collections import Counter
 
 import numpy as np
 import pytest
-from benchmarks import processes, w2vlimits, zipf
+from benchmarks import processes, w2vlimits
 from common import ROOT
 from w2vcase import TYINGS
 
@@ -19,12 +17,6 @@ from tiedtools.text.encoding import encode
 from tiedtools.text.vocab import Vocab
 
 SMALL = ["--words", 2000, "-size", 8, "-runs", 1, "-min-count", 1]
-
-
-def made(words, **options):
-    file = io.BytesIO()
-    zipf.write(file, words, **options)
-    return file.getvalue()
 
 
 def test_json_and_whole_runs(bench, quick, text):
@@ -112,17 +104,6 @@ def test_kept_fraction_and_mean_context(tmp_path):
     text = encode([str(path)])
     # Radius 1: 1, 2, 1 words; radius 2: 2, 2, 2.
     assert w2vlimits.mean_context(text, Config(window=2, sample=0)) == pytest.approx((4 / 3 + 2) / 2)
-
-
-def test_generated_text_is_zipfian_and_reproducible():
-    text = made(300_000, types=1000)
-    assert text == made(300_000, types=1000) != made(300_000, types=1000, seed=2)
-    counts = Counter(text.split())
-    assert sum(counts.values()) == 300_000 and len(counts) == 1000
-    assert counts[b"w1"] / counts[b"w10"] == pytest.approx(10, rel=0.1)
-    assert counts[b"w1"] / counts[b"w100"] == pytest.approx(100, rel=0.2)
-    lengths = [len(line.split()) for line in text.splitlines()]
-    assert 19 < np.mean(lengths) < 21 and max(lengths) <= 30 and text.endswith(b"\n")
 
 
 def test_stopping_a_process_stops_its_children():

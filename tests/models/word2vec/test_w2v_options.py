@@ -20,7 +20,7 @@ from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.model import Word2Vec
 from tiedtools.models.word2vec.ranksrun import lr_factor
 from tiedtools.models.word2vec.run import Run
-from tiedtools.models.word2vec.tables import noise_probabilities, noise_table
+from tiedtools.models.word2vec.tables import noise_table
 from tiedtools.models.word2vec.trainer import Word2VecTrainer
 from tiedtools.runs.progress import Progress
 from tiedtools.text.vocab import Vocab
@@ -95,22 +95,6 @@ def test_batches_depend_on_the_targets_of_a_window(architecture, targets):
 # The noise distribution
 
 
-@pytest.mark.parametrize("exponent, line_ends", [(0.0, 0), (0.5, 400), (0.75, 400), (0.75, 0), (1.0, 0), (-1.0, 400)])
-def test_noise_distribution_of_gensim(exponent, line_ends):
-    """gensim has no `</s>`; here its probability is spread over all other words."""
-    word2vec = pytest.importorskip("gensim.models.word2vec").Word2Vec
-    words = [k for k, n in enumerate(COUNTS) if k or line_ends]
-    wv = types.SimpleNamespace(index_to_key=words, get_vecattr=lambda k, _: int(COUNTS[words[k]]))
-    theirs = types.SimpleNamespace(wv=wv, ns_exponent=exponent)
-    word2vec.make_cum_table(theirs)
-    expected = np.diff(theirs.cum_table.astype(float), prepend=0) / theirs.cum_table[-1]
-    if line_ends:
-        expected = expected[1:] + expected[0] / (len(COUNTS) - 1)
-    found = noise_probabilities(np.append(line_ends, COUNTS[1:]), exponent)
-    assert found[0] == 0
-    np.testing.assert_allclose(found[1:], expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("exponent", [0.25, 1.0])
 def test_runs_draw_from_the_noise_distribution(exponent):
     run = Run(Word2Vec(VOCAB, Config(size=5, ns_exponent=exponent)), TEXT)
@@ -124,19 +108,6 @@ def test_a_frequent_negative_is_not_shared():
     for n in (0.5, 5.0):
         config = Config(architecture="skipgram", ns_exponent=n)
         assert workspaces.own_negatives(types.SimpleNamespace(occurrences=counts, config=config)) == (n > 1)
-
-
-# The learning rate
-
-
-@pytest.mark.parametrize("lr, min_alpha", [(0.025, 1e-4), (0.1, 0.0), (0.1, 0.1), (0.05, 0.01)])
-def test_learning_rate_of_gensim(lr, min_alpha):
-    word2vec = pytest.importorskip("gensim.models.word2vec").Word2Vec
-    theirs = types.SimpleNamespace(alpha=lr, min_alpha=min_alpha, epochs=1)
-    run = Run(Word2Vec(VOCAB, Config(size=5, lr=lr, min_alpha=min_alpha, epochs=3)), TEXT)
-    for done in 0, 1, TEXT.size, 2 * TEXT.size + 7, 3 * TEXT.size:
-        expected = word2vec._get_next_alpha(theirs, done / (3 * TEXT.size + 1), 0)
-        assert run.lr(done) == pytest.approx(expected, rel=1e-12)
 
 
 def test_learning_rates():
