@@ -32,6 +32,7 @@ import results  # noqa: E402
 from tiedtools.base.errors import TiedtoolsError  # noqa: E402
 from tiedtools.base.processor import available_cores, processor_name  # noqa: E402
 from tiedtools.base.version import __version__  # noqa: E402
+from tiedtools.files.output import open_output  # noqa: E402
 from tiedtools.text.datasets import DATASETS, find  # noqa: E402
 from tiedtools.text.sources import open_source  # noqa: E402
 
@@ -216,9 +217,8 @@ def main(table, row, epochs, seeds, folder, written, text, options):
             rows = {each["row"]: each for each in data["rows"]}
             update(rows[name], run)
             path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_suffix(".new")
-            new.write_text(results.dumps(data) + "\n")
-            new.replace(path)
+            with open_output(str(path)) as file:
+                file.write(f"{results.dumps(data)}\n".encode())
             if written.resolve() == results.FOLDER:
                 results.write()
         if status:

@@ -52,10 +52,10 @@ def main():
         for _ in range(3):
             measure("tiedtools", [*command, "--threshold", threshold, "-output", ours])
         measure("gensim", [sys.executable, "-c", GENSIM, arguments.text, theirs, arguments.scoring, threshold])
-        words = [path.read_text(encoding="utf-8").split("\n") for path in (ours, theirs)]
+        words = [path.read_text(encoding="utf-8").rstrip("\n").split("\n") for path in (ours, theirs)]
         different = sum(one.split() != two.split() for one, two in itertools.zip_longest(*words, fillvalue=""))
         different += len(words[0]) != len(words[1])
-        print(f"{len(words[0]) - 1:,} lines, {different:,} different")
+        print(f"{len(words[0]):,} lines, {different:,} different")
     sys.exit(different > 0)
 
 

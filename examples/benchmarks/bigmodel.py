@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from tiedtools.files.output import open_output
 from tiedtools.vectors.fasttextwriter import write_model
 
 SYLLABLES = ["".join(parts) for parts in itertools.product("bcdfghjklmnprstvwz", "aeiou", ["", "n", "r", "s", "t"])]
@@ -46,10 +47,9 @@ def write(path, V, buckets, dim, minn, maxn):
     with open(f"{path}.asked", "w") as file:
         file.writelines(f"{word}\n{word[::-1]}qu\n" for word in words[7 :: V // 50][:50])
     if not os.path.exists(path):
-        with open(f"{path}.new", "wb") as file:
+        with open_output(path) as file:
             counts = np.maximum(5, 10**9 // np.arange(2, V + 2))
             write_model(file, words, Noise(V + buckets, dim), counts, minn=minn, maxn=maxn, bucket=buckets)
-        os.rename(f"{path}.new", path)
 
 
 def timed(*command):

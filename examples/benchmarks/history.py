@@ -8,6 +8,7 @@ import click
 
 from benchmarks.rounds import COLUMNS
 from tiedtools.base.errors import TiedtoolsError
+from tiedtools.files.output import open_output
 from tiedtools.text.sources import counted
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results" / "speed-history.json"
@@ -58,9 +59,9 @@ def record(version, paths):
     date = max(result.get("date", str(datetime.date.today())) for result in results)
     line = dict(version=version, date=date, processor=processors.pop(), rates=rates)
     lines = (read() | {version: line}).values()
-    new = FILE.with_suffix(".new")
-    new.write_text("[\n " + ",\n ".join(map(json.dumps, lines)) + "\n]\n")
-    new.replace(FILE)
+    text = ",\n ".join(map(json.dumps, lines))
+    with open_output(str(FILE)) as file:
+        file.write(f"[\n {text}\n]\n".encode())
     return f"{FILE}: {len(rates)} speeds of {version}"
 
 

@@ -136,7 +136,7 @@ class Setup:
 def table(setup, words):
     """Return the lines of a table: the speed for `words` words, and the runs for which several machines pay off.
 
-    With the default bandwidth, the table has those of NETWORKS.
+    It has rows for each bandwidth in NETWORKS, or for the setup's own if that is not the default.
     """
     lines = [
         f"{words / 1e9:g} billion words in {setup.epochs} epochs; runs in billions of words, 1 significant digit",
