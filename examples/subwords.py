@@ -7,8 +7,8 @@
 TEXT has one sentence per line. FOLDER gets a small file per run, which is not repeated. SETS is a folder with the files
 of `SETS` below and questions-words.txt. `trials` trains for one epoch and prints scores on development sets only:
 each model has three rates, in RATES or PMI_RATES. The best are entered in CHOSEN by hand, which has the rates of the
-first table of docs/results/subwords.json, for `--epochs 1`. `table` prints means over seeds and, for the mean of SimLex,
-MEN, and RW, the difference to fastText with its 95% t-interval over seeds.
+first table of docs/results/subwords.json, for `--epochs 1`. `table` prints means over seeds and, for the mean of
+SimLex, MEN, and RW, the difference to fastText with its 95% t-interval over seeds.
 fastText trains with 12 threads, because it leaves rows at zero with fewer than ten.
 """
 
