@@ -23,7 +23,7 @@ nopython_rewrites nopython_supported_feature_validation ir_legalization annotate
 
 
 class WideLibrary(JITCodeLibrary):
-    """Code with vectors of 512 bits where the CPU has them: LLVM vectorizes loops for most Intel CPUs with half of that.
+    """Code with vectors of 512 bits where the CPU has them; LLVM would vectorize loops with half for most Intel CPUs.
 
     It does so because wide vectors can lower the clock rate; the products next to these loops have them anyway.
     """

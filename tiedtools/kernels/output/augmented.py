@@ -8,7 +8,9 @@ with input embeddings E, of which e_t is the target's row. The gradient of tau K
 y~ is detached, its gradient with respect to a is tau y~ (log y~ - log y^ - KL); row j of E receives e_t / tau times it.
 
 Rows of X are processed in blocks. Rows of a block with the same target share a and y~, which are computed once per
-distinct target. The gradient of a depends on z0 only through its sum over these rows.
+distinct target. The gradient of a depends on z0 only through its sum over these rows. The rows are in levels: first one
+of each distinct target, then, in the same order, the second of each target that has one, and so on, with the most
+frequent targets first. Loops over the rows of a level and their targets are then over consecutive elements of both.
 
 The passes and their order are as in softmax.py, except that the scores of both softmaxes are stored and their
 exponentials are recomputed in each pass.
@@ -27,8 +29,8 @@ from tiedtools.kernels.base.tiles import VECTOR
 from tiedtools.kernels.output.softmax import WORDS, add_parts, combined
 
 # Rows of a thread's statistics. Per row of X: maximum and sum for the softmaxes of z and of z0 / tau. Per distinct
-# target: the same for a, a sum for KL, and the number of rows that share the target. The rest is scratch.
-Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, COUNT, NEW, FIRST, SECOND, N_STATS = range(12)
+# target: the same for a, and a sum for KL. The rest is scratch.
+Z_PEAK, Z_SUM, Y_PEAK, Y_SUM, A_PEAK, A_SUM, CROSS, NEW, FIRST, SECOND, N_STATS = range(11)
 
 
 class Inputs(NamedTuple):
@@ -43,8 +45,8 @@ class Inputs(NamedTuple):
 
 class Targets(NamedTuple):
     words: Any  # int32 [N]; -1: ignored
-    kinds: Any  # int32 [N]: index of each target among the distinct targets of its block
-    firsts: Any  # int64 [blocks + 1]: the first row of Et for each block
+    sizes: Any  # int64 [levels of all blocks]: rows of each level
+    levels: Any  # int64 [blocks + 1]: the first level of each block
 
 
 class Gradients(NamedTuple):
@@ -74,7 +76,7 @@ class Scratch(NamedTuple):
 
     Z: Any  # [V, R]
     A: Any  # [V, R]
-    D: Any  # [V, R]
+    D: Any  # [threads WORDS, R]
     XT: Any  # [n, R]
     EtT: Any  # [m, R]
     stats: Any  # [2 threads, N_STATS, R]
@@ -93,6 +95,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
     scale, scale_kl, inverse_tau, flow = objective
     thread, threads, _ = worker
     part, part_e, stat = parts[thread], parts_e[thread], stats[threads + thread]
+    last = np.int64(0)
     x_down, _, _, w_down, z_along, z_down = bf16
     et_down, _, _, e_down, a_along, a_down = bf16_e
     begin, end = partition(worker, W.shape[0], WORDS)
@@ -100,29 +103,29 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
         stop = min(X.shape[0], start + parts.shape[1])
-        rows, x, target, kind = stop - start, X[start:stop], targets.words[start:stop], targets.kinds[start:stop]
-        # The distinct targets of the block.
+        rows, x, target = stop - start, X[start:stop], targets.words[start:stop]
         block = start // parts.shape[1]
-        first = targets.firsts[block]
-        many = targets.firsts[block + 1] - first
-        et = Et[first : first + many]
+        sizes = targets.sizes[targets.levels[block] : targets.levels[block + 1]]
+        many, first = sizes[0], last
+        last += many
+        et = Et[first:last]
         pack_down(worker, x_down, x)
         pack_down(worker, et_down, et)
-        first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, kind, objective)
+        first_pass(worker, nll[start:stop], scratch, Inputs(x, W, b, et, E), target, sizes, objective)
         # From here on, the SUM rows hold scale / sum, and CROSS the offset: log y~ - log y^ - KL = D - CROSS.
         for k in range(many):
             stat[CROSS, k] /= stat[A_SUM, k]
-            stat[A_SUM, k] = scale_kl / stat[A_SUM, k]
+            stat[A_SUM, k] = (scale_kl if target[k] >= 0 else 0) / stat[A_SUM, k]
         for r in range(rows):
             stat[Z_SUM, r] = (scale if target[r] >= 0 else 0) / stat[Z_SUM, r]
             stat[Y_SUM, r] = (scale_kl if target[r] >= 0 else 0) / stat[Y_SUM, r]
-            if target[r] < 0:
-                stat[A_SUM, kind[r]] = 0
         # The second pass turns the scores of this thread's words into gradients, and multiplies by them.
         for word in range(begin, end, WORDS):
             stop = min(end, word + WORDS)
-            z, a = Z[word:stop], A[word:stop]
-            to_gradient(db[word:stop], z, a, D[word:stop], stat, b[word:stop], kind, many, inverse_tau, add_b)
+            z, a, d = Z[word:stop], A[word:stop], D[thread * WORDS :][: stop - word]
+            if flow:
+                differences(d, a, z, sizes, inverse_tau)
+            to_gradient(db[word:stop], z, a, d, stat, b[word:stop], sizes, inverse_tau, add_b)
             for r in range(rows):
                 if word <= target[r] < stop:
                     z[target[r] - word, r] -= scale
@@ -144,11 +147,8 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
 
 
 @jit
-def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
-    """Compute the scores Z and A and, in this thread's second set of statistics, maxima and sums over all words.
-
-    With `flow`, D becomes, for each target, the sum of a - z0 / tau over its rows; otherwise it stays 0.
-    """
+def first_pass(worker, nll, scratch, inputs, targets, sizes, objective):
+    """Compute the scores Z and A and, in this thread's second set of statistics, maxima and sums over all words."""
     X, W, b, Et, E = inputs
     Z, A, D, XT, EtT, stats, _, _, bf16, bf16_e = scratch
     _, _, inverse_tau, flow = objective
@@ -164,13 +164,11 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30
-    for r in range(rows):
-        stat[COUNT, kinds[r]] += 1
     begin, end = partition(worker, W.shape[0], WORDS)
     sync(worker)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)
-        z, a, d = Z[word:stop], A[word:stop], D[word:stop]
+        z, a, d = Z[word:stop], A[word:stop], D[thread * WORDS :][: stop - word]
         at = thread * WORDS, 0
         product(z, left(w_along, at, W[word:stop, :n]), paired(xt_down, XT), False)
         product(a[:, :wide], left(e_along, at, E[word:stop, :m]), paired(ett_down, EtT), False)
@@ -178,7 +176,7 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
             if word <= targets[r] < stop:
                 nll[r] = -z[targets[r] - word, r] - (b[targets[r]] if b.size else 0)
         if flow:
-            differences(d, a, z, stat[COUNT], many, kinds, inverse_tau)
+            differences(d, a, z, sizes, inverse_tau)
         add_scores(z, d, stat, Z_PEAK, rows, b[word:stop], z.dtype.type(1))
         add_scores(z, d, stat, Y_PEAK, rows, b[:0], inverse_tau)
         add_scores(a, d, stat, A_PEAK, many, b[:0], inverse_tau)
@@ -199,14 +197,17 @@ def first_pass(worker, nll, scratch, inputs, targets, kinds, objective):
 
 
 @jit(relaxed=True)
-def differences(d, a, z, count, many, kinds, inverse_tau):
+def differences(d, a, z, sizes, inverse_tau):
     """Sum (e_t . e_j - z0) / tau over the rows of each target."""
     for j in range(d.shape[0]):
-        total, dot, score = d[j], a[j], z[j]
-        for k in range(many):
-            total[k] = count[k] * dot[k] * inverse_tau
-        for r in range(kinds.size):
-            total[kinds[r]] -= score[r] * inverse_tau
+        total, dot, start = d[j], a[j], 0
+        for k in range(sizes[0]):
+            total[k] = 0
+        for level in range(sizes.size):
+            score = z[j, start:]
+            for k in range(sizes[level]):
+                total[k] += (dot[k] - score[k]) * inverse_tau
+            start += sizes[level]
 
 
 @jit(relaxed=True)
@@ -241,9 +242,9 @@ def add_scores(scores, D, stat, k, size, b, factor):
 
 
 @jit(relaxed=True)
-def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, accumulate):
+def to_gradient(db, z, a, d, stat, b, sizes, inverse_tau, accumulate):
     """Turn the scores Z and A into the gradients of z0, without the one-hot targets, and of e_t . e_j, in place."""
-    q, p, y, offset, rows = stat[FIRST], stat[SECOND], stat[NEW], stat[CROSS], kinds.size
+    q, p, y, offset, rows = stat[FIRST], stat[SECOND], stat[NEW], stat[CROSS], sizes.sum()
     z_peak, z_factor, y_peak, y_factor = stat[Z_PEAK], stat[Z_SUM], stat[Y_PEAK], stat[Y_SUM]
     a_peak, a_factor = stat[A_PEAK], stat[A_SUM]
     for j in range(z.shape[0]):
@@ -252,12 +253,16 @@ def to_gradient(db, z, a, d, stat, b, kinds, many, inverse_tau, accumulate):
             q[r] = exp(row[r] + add - z_peak[r]) * z_factor[r]
         for r in range(rows):
             p[r] = exp(row[r] * inverse_tau - y_peak[r]) * y_factor[r]
-        for k in range(many):
+        for k in range(sizes[0]):
             y[k] = exp(dot[k] * inverse_tau - a_peak[k]) * a_factor[k]
-        for k in range(many):
+        for k in range(sizes[0]):
             dot[k] = y[k] * (difference[k] - offset[k])
-        for r in range(rows):
-            row[r] = q[r] + p[r] - y[kinds[r]]
+        start = 0
+        for level in range(sizes.size):
+            gradient, one, other = row[start:], q[start:], p[start:]
+            for k in range(sizes[level]):
+                gradient[k] = one[k] + other[k] - y[k]
+            start += sizes[level]
         if db.size:
             total = db[j] if accumulate else q[0] - q[0]
             for r in range(rows):

@@ -213,18 +213,22 @@ class AugmentedSoftmax(Softmax):
         params, team, buffer, targets = self.params, self.team, self.buffers, step.targets.ravel()
         shape, (flat, (Z, XT, _, _, parts, bf16)) = x.shape, self.prepare(x, self.V)
         N, (threads, R) = targets.size, parts.shape[:2]
+        starts = range(0, N, R)
+        orders, sizes = zip(*(in_levels(targets[start : start + R]) for start in starts))
+        order = np.concatenate([start + rows for start, rows in zip(starts, orders)])
+        targets = targets[order]
+        words = np.concatenate([targets[start:][: size[0]] for start, size in zip(starts, sizes)])
+        np.maximum(words, 0, out=words)
         nll = buffer("nll", N, dtype=np.float64)
-        distinct, kinds = zip(*(np.unique(targets[k : k + R], return_inverse=True) for k in range(0, N, R)))
-        words, kinds = np.maximum(np.concatenate(distinct), 0), np.concatenate(kinds).astype(np.int32)
-        firsts = np.cumsum([0, *map(len, distinct)])
-        dx, dEt = buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
+        ordered, dx, dEt = buffer("ordered", N, self.n), buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
+        ordered[:] = flat[order]
         Et, E = buffer("Et", N, self.m)[: words.size], self.like.matrix()
         self.like.rows(Et, words)
         dW, add_w = self.table.gradient()
         db, add_b = params.gradient(self.b)
         dE, add_e = self.like.gradient() if self.flow else (dW, add_w)
         scratch = kernel.Scratch(
-            Z, buffer("A", self.V, R), buffer("D", self.V, R), XT, buffer("EtT", self.m, R),
+            Z, buffer("A", self.V, R), buffer("D", threads * WORDS, R), XT, buffer("EtT", self.m, R),
             buffer("stats of three", 2 * threads, kernel.N_STATS, R), parts, buffer("parts_e", threads, R, self.m),
             bf16, self.bf16(self.buffers_e, R, self.m),
         )  # fmt: skip
@@ -233,9 +237,20 @@ class AugmentedSoftmax(Softmax):
         W, b = self.weights()
         team(
             kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE, add_w, add_b, add_e), scratch,
-            kernel.Inputs(flat, W, b, Et, E), kernel.Targets(targets, kinds, firsts),
+            kernel.Inputs(ordered, W, b, Et, E),
+            kernel.Targets(targets, np.concatenate(sizes), np.cumsum([0, *map(len, sizes)])),
             kernel.Objective(scale, scale_kl, number(1 / self.tau), self.flow),
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)
-        return nll.reshape(shape[:2]), dx.reshape(shape)
+        nats = np.empty_like(nll)
+        nats[order], ordered[order] = nll, dx
+        return nats.reshape(shape[:2]), ordered.reshape(shape)
+
+
+def in_levels(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order of targets [N], in the levels of kernels/output/augmented.py, and the size of each level."""
+    _, kinds, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    level = np.arange(targets.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.argsort(kinds, kind="stable")[np.lexsort((np.repeat(-counts, counts), level))]
+    return order, np.bincount(level)
