@@ -1,6 +1,6 @@
 """The activations of the cells and their gradients; recurrence.py has the layer.
 
-Each inner loop writes only one array, because the compiler does not vectorize more complex loops.
+Inner loops write one array, or two at most: the compiler does not vectorize more complex loops.
 """
 
 from typing import Any, NamedTuple
