@@ -73,7 +73,7 @@ class Cached:
         threads, (T, B, n) = self.params.team.threads, x.shape
         queries, sums = x.dtype.type(self.theta) * x, np.zeros((3, B, T), x.dtype)
         sums[0] = NONE
-        scratch = self.buffers("Z", threads, KEYS + 1, ROWS), self.buffers("XT", threads, n, ROWS)
+        scratch = self.buffers("Z", threads, KEYS + 2, ROWS), self.buffers("XT", threads, n, ROWS)
         columns, i = np.ascontiguousarray(targets.T), 0
         for part in keys:
             following, first = words[i + 1 :][: len(part)], i + T - len(words)

@@ -15,7 +15,7 @@ import numpy as np
 from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
 from tiedtools.kernels.output import compose, linear
 from tiedtools.network.network import Step
-from tiedtools.network.params import Buffers, Params, Start
+from tiedtools.network.params import Buffers, Params, Start, stride
 
 FULL = (None,) * 2, (None,) * 4  # these products are a small part of a step: always in full precision
 
@@ -48,8 +48,6 @@ class Positions:
         d, n, W, none = self.d, self.n, self.params.padded(self.W), self.params[None]
         dx, (dW, accumulate) = self.buffers("dx", len(self.units), d), self.params.gradient(self.W)
         for rows, block in self.blocks():
-            if rows.start == rows.stop and not accumulate:
-                dW[block] = 0
             WT, XT = self.buffers("W transposed", n, d), self.buffers("x transposed", d, rows.stop - rows.start)
             gradients = linear.Gradients(dx[rows], dW[block], none, accumulate, False)
             self.team(linear.backward, gradients, (WT, XT, FULL[1]), dy[rows], self.x[rows], W[block], n)
@@ -156,7 +154,8 @@ class CharCNN:
     def scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the scratch arrays of the kernels."""
         threads, widest = self.team.threads, max(table.n for _, table, *_ in self.layers)
-        return self.buffers("sums", threads, 2, widest), self.buffers("places", threads, widest, dtype=np.int32)
+        sums = self.buffers("sums", threads, 2, widest)
+        return sums, self.buffers("places", threads, stride(widest, sums.dtype), dtype=np.int32)
 
     def backward(self, dy: np.ndarray) -> None:
         scratch = self.scratch()

@@ -96,7 +96,7 @@ def tiled(C, G, B, accumulate):
     for stripe in range(stripes):
         # Split evenly: a narrow tile has too few accumulators to hide the latency of additions.
         first, last = vectors * stripe // stripes, vectors * (stripe + 1) // stripes
-        for k in range(0, K, DEPTH):
+        for k in range(0, max(K, 1), DEPTH):
             terms, add = min(DEPTH, K - k), accumulate or k > 0
             i = 0
             while i < M:

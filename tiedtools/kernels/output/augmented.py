@@ -26,7 +26,7 @@ from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.product import pack_down, product, transpose_down
 from tiedtools.kernels.base.scalar import exp
 from tiedtools.kernels.base.tiles import VECTOR
-from tiedtools.kernels.output.softmax import WORDS, add_parts, combined
+from tiedtools.kernels.output.softmax import WORDS, add_parts, combined, words_of
 
 # Rows of a thread's statistics. Per row of X: maximum and sum for the softmaxes of z and of z0 / tau. Per distinct
 # target: the same for a, and a sum for KL. The rest is scratch.
@@ -98,7 +98,7 @@ def loss_and_gradient(worker, nll, gradients, scratch, inputs, targets, objectiv
     last = np.int64(0)
     x_down, _, _, w_down, z_along, z_down = bf16
     et_down, _, _, e_down, a_along, a_down = bf16_e
-    begin, end = partition(worker, W.shape[0], WORDS)
+    begin, end = words_of(worker, W.shape[0])
     part[:] = 0
     part_e[:] = 0
     for start in range(0, X.shape[0], parts.shape[1]):
@@ -164,7 +164,7 @@ def first_pass(worker, nll, scratch, inputs, targets, sizes, objective):
     stat[:] = 0
     for k in (Z_PEAK, Y_PEAK, A_PEAK):
         stat[k] = -1e30
-    begin, end = partition(worker, W.shape[0], WORDS)
+    begin, end = words_of(worker, W.shape[0])
     sync(worker)
     for word in range(begin, end, WORDS):
         stop = min(end, word + WORDS)

@@ -22,7 +22,7 @@ def add_scores(worker, sums, Z, XT, X, keys, words, targets, first, size):
 
     sums  [3, B, T]: of position t of stream b, the maximum of its scores X[t, b] . key; the sum of
           exp(score - maximum); and the part of this sum whose word is targets[b, t]
-    Z  [threads, KEYS + 1, ROWS] and XT  [threads, n, ROWS]: scratch
+    Z  [threads, KEYS + 2, ROWS] and XT  [threads, n, ROWS]: scratch
     X  [T, B, n]    targets  int32 [B, T]    keys  [>= K, B, n]    words  int32 [K, B], each key's word; -1: none
     first  time of the first key, if X[0] is time 0; at time t, the keys of times t - size .. t - 1 are visible
     """
@@ -39,17 +39,18 @@ def add_scores(worker, sums, Z, XT, X, keys, words, targets, first, size):
             seen = slice(k, min(last, k + KEYS))
             scores = z[: seen.stop - k]
             product(scores[:, :wide], keys[seen, b], xt[:, :wide], False)
-            add(sums[:, b, block], z[KEYS], scores, words[seen, b], targets[b, block], first + k - t, size)
+            add(sums[:, b, block], z[KEYS:], scores, words[seen, b], targets[b, block], first + k - t, size)
         begin += stop - t
 
 
 @jit(relaxed=True)
-def add(sums, old, z, words, targets, first, size):
+def add(sums, scratch, z, words, targets, first, size):
     """Add a block of scores, z [keys, >= rows], to the sums [3, rows]; the first row is at time 0.
 
-    old  [>= rows]: scratch        words  int32 [keys]        targets  int32 [rows]        first, size: as above
+    scratch  [2, >= rows]        words  int32 [keys]        targets  int32 [rows]        first, size: as above
     """
-    peak, total, matched = contiguous(sums[0], sums[1], sums[2])
+    # Large sums would lose small terms one by one: those of a block are added first.
+    peak, total, matched, old, own = contiguous(sums[0], sums[1], sums[2], scratch[0], scratch[1])
     rows = peak.size
     for k in range(words.size):
         begin, end = (first + k + 1, first + k + 1 + size) if words[k] >= 0 else (0, 0)
@@ -65,12 +66,16 @@ def add(sums, old, z, words, targets, first, size):
         factor = exp(old[r] - peak[r])
         total[r] *= factor
         matched[r] *= factor
+    scratch[:, :rows] = 0  # from here on, the sums of this block
     for k in range(words.size):
         score = z[k]
         for r in range(rows):
             score[r] = exp(score[r] - peak[r])
         for r in range(rows):
-            total[r] += score[r]
+            old[r] += score[r]
         for r in range(rows):
             if targets[r] == words[k]:
-                matched[r] += score[r]
+                own[r] += score[r]
+    for r in range(rows):
+        total[r] += old[r]
+        matched[r] += own[r]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.kernels.base.elementwise import add_to_rows
+from tiedtools.kernels.base.elementwise import add_to_rows, gather_rows
 from tiedtools.kernels.output import augmented as kernel
 from tiedtools.kernels.output import softmax, topk
 from tiedtools.kernels.output.softmax import WORDS, Weights
@@ -221,7 +221,7 @@ class AugmentedSoftmax(Softmax):
         np.maximum(words, 0, out=words)
         nll = buffer("nll", N, dtype=np.float64)
         ordered, dx, dEt = buffer("ordered", N, self.n), buffer("dx", N, self.n), buffer("dEt", N, self.m)[: words.size]
-        ordered[:] = flat[order]
+        team.over(ordered.size, gather_rows, ordered, flat, order.astype(np.int32))
         Et, E = buffer("Et", N, self.m)[: words.size], self.like.matrix()
         self.like.rows(Et, words)
         dW, add_w = self.table.gradient()
@@ -243,9 +243,9 @@ class AugmentedSoftmax(Softmax):
         )  # fmt: skip
         if self.flow:
             team(add_to_rows, dE, dEt, words)
-        nats = np.empty_like(nll)
-        nats[order], ordered[order] = nll, dx
-        return nats.reshape(shape[:2]), ordered.reshape(shape)
+        back = np.argsort(order)
+        team.over(ordered.size, gather_rows, ordered, dx, back.astype(np.int32))
+        return nll[back].reshape(shape[:2]), ordered.reshape(shape)
 
 
 def in_levels(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
