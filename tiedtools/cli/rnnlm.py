@@ -153,6 +153,8 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         "rnnlm": ["anti_kasparek"],
     }  # fmt: skip
     idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}
+    if config.doc_dim and not config.independent:
+        idle["start_doc"] = "without independent lines"
     warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")

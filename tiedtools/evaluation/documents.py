@@ -216,6 +216,7 @@ class FastTextSentences:
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors."""
         every = [words for _, words in lines(path, errors)]
+        refuse_empty(path, every)
         begins = np.flatnonzero(new_documents(np.array([*map(bool, every)], bool), unit)).tolist()
         groups = [every[i:j] for i, j in itertools.pairwise([*begins, len(every)])]
         documents = [

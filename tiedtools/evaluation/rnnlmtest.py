@@ -1,8 +1,8 @@
 """Reproduce the output of Mikolov's rnnlm 0.4 with -test, -nbest, and -gen.
 
-Out-of-vocabulary words (OOVs) are neither read nor predicted. `write` is called with the strings to print. `lm_prob` is
-the path of another model's probabilities: one line per token, line ends and OOVs included, that begins with the number.
-`weight` is this model's weight in the interpolation of both. `debug=0` omits the totals.
+Out-of-vocabulary words (OOVs) are read as zero vectors, and not predicted. `write` is called with the strings to
+print. `lm_prob` is the path of another model's probabilities: one line per token, line ends and OOVs included, that
+begins with the number. `weight` is this model's weight in the interpolation of both. `debug=0` omits the totals.
 """
 
 import contextlib

@@ -88,7 +88,7 @@ def judge(
         row_of |= {word: V + row for word in words if (row := find_row(composed.index, word, case)) >= 0}
     rows = np.array([[row_of[word] for word in pair] for pair in similarity_set.pairs])
     sides = vectors.matrix[np.minimum(rows, V - 1)].astype(np.float64)  # (P, 2, E); unknown words: any row
-    if oov == "compose":
+    if (rows >= V).any():
         sides[rows >= V] = composed.matrix[rows[rows >= V] - V]
     unknown = rows < 0
     if unknown.any():

@@ -290,4 +290,5 @@ def cells(lines: Iterable[str], separator: str, field: str) -> Iterator[tuple[in
             if row:
                 yield rows.line_num, row[column]
     except csv.Error as error:
-        raise Wrong(rows.line_num, f"not CSV ({error}); close quoted cells, and double their quotation marks") from None
+        remedy = "remove line breaks from cells" if tsv else "close quoted cells, and double their quotation marks"
+        raise Wrong(rows.line_num, f"not {'TSV' if tsv else 'CSV'} ({error}); {remedy}") from None

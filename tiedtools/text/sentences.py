@@ -65,19 +65,21 @@ class Chunks(io.RawIOBase):
     """
 
     def __init__(self, chunks: Iterator[bytes], together: bool = True) -> None:
-        self.chunks, self.rest, self.together = chunks, b"", together
+        self.chunks, self.rest, self.together = chunks, memoryview(b""), together
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        parts, size = [self.rest], len(self.rest)
-        while size < len(buffer) and (self.together or not size) and (chunk := next(self.chunks, b"")):
-            parts.append(chunk)
-            size += len(chunk)
-        data = b"".join(parts)
-        n = min(len(buffer), len(data))
-        buffer[:n], self.rest = data[:n], data[n:]
+        n = 0
+        while n < len(buffer):
+            if not self.rest and (n == 0 or self.together):
+                self.rest = memoryview(next(self.chunks, b""))
+            if not self.rest:
+                break
+            part, self.rest = self.rest[: len(buffer) - n], self.rest[len(buffer) - n :]
+            buffer[n : n + len(part)] = part
+            n += len(part)
         return n
 
     def close(self) -> None:

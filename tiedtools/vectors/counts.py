@@ -74,11 +74,12 @@ def settings(path: str) -> dict[str, Any]:
 def recorded(path: str) -> dict[str, Any] | None:
     """Return the manifest of a vector file; None if there is none, or if it records a file of another size."""
     try:
-        with open(path + manifest.SUFFIX, "rb") as file:
-            record = manifest.loads(file.read(), path + manifest.SUFFIX)
-        same = {"path": os.path.basename(path), "bytes": os.path.getsize(path)}
-        outputs = [{**output, "path": os.path.basename(str(output.get("path")))} for output in record["outputs"]]
-        return record if any(same.items() <= output.items() for output in outputs) else None
+        beside = os.path.realpath(path) + manifest.SUFFIX
+        with open(beside, "rb") as file:
+            record = manifest.loads(file.read(), beside)
+        size, names = os.path.getsize(path), {os.path.basename(path), os.path.basename(os.path.realpath(path))}
+        outputs = [(output.get("bytes"), os.path.basename(str(output.get("path")))) for output in record["outputs"]]
+        return record if any(n == size and name in names for n, name in outputs) else None
     except (OSError, TiedtoolsError):
         return None
 

@@ -53,6 +53,8 @@ class Candidates:
 
     def knowing(self, vectors: Any) -> "Candidates":
         """Return the same candidates with more `vectors`, whose words may be in questions but are never answers."""
+        if not len(vectors):
+            return self
         extended = copy.copy(self)
         rows = {word: len(self.vectors) + row for word, row in vectors.index.items()}
         extended.others, extended.index = vectors, collections.ChainMap(self.index, rows)
@@ -107,7 +109,9 @@ class Candidates:
 
     def count(self, word: str) -> int | None:
         """Return the count of a word; None: unknown."""
-        return None if self.counts is None else int(self.counts[self.vectors.index[word]])
+        if self.counts is None or word not in self.vectors.index:  # bytes that were replaced in decoding
+            return None
+        return int(self.counts[self.vectors.index[word]])
 
 
 def cosines(units: np.ndarray, matrix: np.ndarray, scale: np.ndarray, blas: bool = True) -> np.ndarray:

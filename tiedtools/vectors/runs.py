@@ -39,8 +39,11 @@ class Runs:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Dict: word -> row."""
-        return {word: row for row, word in enumerate(self.words)}
+        """Dict: word -> row, the first of a repeated word."""
+        index: dict[str, int] = {}
+        for row, word in enumerate(self.words):
+            index.setdefault(word, row)
+        return index
 
     @property
     def on_whole_text(self) -> "Runs":

@@ -87,7 +87,7 @@ def parse(starts, table, data, V):
 
 @jit
 def find(ids, hashes, text, starts, stops, table, data, entries):
-    """Look up the words of a text: ids int32 [n], -1 if unknown, and hashes uint64 [n]; `entries` as in `parse`."""
+    """Look up the words of a text: ids int64 [n], -1 if unknown, and hashes uint64 [n]; `entries` as in `parse`."""
     for n in range(ids.size):
         hashes[n] = hash_of(text, starts[n], stops[n])
         ids[n] = table[locate(table, data, entries, text, starts[n], stops[n], hashes[n])] - 1
@@ -98,7 +98,7 @@ def subwords(rows, ends, ids, text, starts, stops, V, minn, maxn, bucket):
     """List the rows of words and their n-grams: for word n, rows[ends[n - 1] : ends[n]].
 
     rows  int64, out: room for a row, and maxn for each byte and two more of each word; ends  int64 [n], out
-    ids   int32 [n]: row of each word; -1: only its n-grams, and V or more: a label, without rows
+    ids   int64 [n]: row of each word; -1: only its n-grams, and V or more: a label, without rows
 
     The n-grams have minn to maxn UTF-8 characters of `<word>`, and row V + hash mod bucket. `<` and `>` alone are not
     n-grams.

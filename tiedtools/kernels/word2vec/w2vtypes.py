@@ -126,7 +126,7 @@ class SharedSpace(NamedTuple):
     d_around: Any
     drawn: Any  # [strips * each, P]
     d_drawn: Any
-    near: Any  # [batch, span]: 1 or, for CBOW, 1 / |C| for words in the context window
+    near: Any  # [batch, span]: 1 or, for the mean of CBOW, its weights for words in the context window
     scores: Any
     near_cells: Any  # all cells of `near`
     scores_cells: Any

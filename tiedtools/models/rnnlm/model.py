@@ -166,7 +166,7 @@ class Rnnlm(Model):
     def learn(self, ids: np.ndarray, lr: float) -> np.ndarray:
         """Return log probabilities, float64 [n], of a text, each word scored before training on it: rnnlm's -dynamic.
 
-        Out-of-vocabulary words, ID -1, are neither read nor scored.
+        Out-of-vocabulary words, ID -1, are read as a zero vector, and not scored.
         """
         text, cuts = np.concatenate([[0], ids]).astype(np.int32), np.zeros((self.config.threads, 2), np.int64)
         cuts[0, 1] = len(ids)

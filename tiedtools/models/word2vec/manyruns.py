@@ -116,12 +116,16 @@ def reserved(size: int) -> BinaryIO:
 
 
 class OneOfMany(Progress):
-    """Progress of one run, as tokens of the whole text, for the Progress of all."""
+    """Progress of one run, as tokens of the whole text, for the Progress of all; `stopped` ends the run."""
+
+    stopped = False
 
     def __init__(self, scale: float) -> None:
         self.scale, self.done, self.loss, self.lr, self.figures = scale, 0.0, 0.0, 0.0, {}
 
     def update(self, done: int, loss: float, lr: float) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
         self.done, self.loss, self.lr = done * self.scale, loss, lr
 
     def epoch(self, **figures: Any) -> None:
@@ -148,8 +152,6 @@ class ManyRuns(Session):
         self.prepare = prepare
         self.text, self.bounds, self.ids = text, bounds, text.ids
         self.runs: list[Any] = [OneOfMany(1.0) for _ in model.finished]
-        self.sessions: dict[int, Run] = {}  # thread -> the Run that it is training
-        self.stopping = False
         if checkpoint is not None:
             options = dict(
                 kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
@@ -189,18 +191,16 @@ class ManyRuns(Session):
 
     def work(self, thread: int, k: int) -> None:
         """Train run k, counted from 0."""
-        self.sessions.pop(thread, None)  # frees its memory
         model, text = self.model, self.text
         try:
             if (order := self.order(k)) is not None:
                 text = rearranged(model.words, self.ids, self.bounds, order)
             self.runs[k].scale = self.text.size / text.size
-            session = self.sessions[thread] = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
+            session = Run(self.prepare(Word2Vec(text.vocab, model.configuration(k))), text)
             session.go(self.runs[k])
         except TiedtoolsError as error:  # keeps the runs that are finished
             raise Diverged(f"run {k + 1}: {error}") from None
-        if not self.stopping:
-            model.record(k, session.model, text)
+        model.record(k, session.model, text)
 
     def order(self, k: int) -> np.ndarray | None:
         """Return the documents of run k, counted from 0, in order; None: the text as it is. See config.Resampling."""
@@ -211,9 +211,8 @@ class ManyRuns(Session):
         return rng.permutation(documents) if way == "shuffle" else rng.integers(documents, size=documents)
 
     def ask_to_stop(self) -> None:
-        self.stopping = True
-        for session in list(self.sessions.values()):
-            session.ask_to_stop()
+        for run in self.runs:
+            run.stopped = True
 
     def tick(self) -> None:
         """Report progress, and write a checkpoint if one is due."""
@@ -249,7 +248,7 @@ class ManyRuns(Session):
         return bool(self.model.finished[self.model.W :].any())
 
     def contents(self) -> tuple[dict[str, Any], Arrays]:
-        done = np.flatnonzero(self.model.finished)
+        done = np.array(sorted(figures["run"] - 1 for figures in self.history), int)
         progress = dict(done=done.tolist(), history=self.history, elapsed=self.seconds)
         return progress, dict(matrix=self.model.every[done], present=self.model.every_present[done])
 
@@ -258,7 +257,7 @@ class ManyRuns(Session):
         done, shape = progress["done"], (len(progress["done"]), *self.model.every.shape[1:])
         checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
         known = {k + 1 for k in done if type(k) is int and k >= 0}
-        if len(known) < len(done) or not known.issuperset(figures["run"] for figures in progress["history"]):
+        if len(known) < len(done) or known != {figures["run"] for figures in progress["history"]}:
             raise ValueError("inconsistent numbers of runs")
         like: Arrays = dict(matrix=np.broadcast_to(np.float16(), shape))
         like["present"] = np.broadcast_to(np.int64(), shape[:2])

@@ -155,7 +155,8 @@ class Pieces(Workspace):
         occurs = common.occurs[thread]
         known = inputs = composed.number(words, 0, self.numbers, tokens, occurs, 1)
         if not common.direct:
-            windows.draw(drawn, run.noise, np.uint64(mix(np.uint64(mix(seed)))))
+            start = np.uint64(mix(np.uint64(mix(np.uint64(mix(seed))))))  # that of the negatives is mixed twice
+            windows.draw(drawn, run.noise, start)
             known = composed.number(words, inputs, self.numbers, drawn, occurs, int(self.tied))
             noise = self.noise[:known]
             composed.local_noise(noise, drawn, *(array[:known] for array in self.scratch))

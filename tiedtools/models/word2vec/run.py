@@ -333,5 +333,7 @@ class HeldOut:
 
         tick = (lambda: None) if self.run.defers else interrupts.check
         hogwild.run(work, range(len(totals)), len(self.workspaces), self.run.ask_to_stop, tick)
+        if self.run.stop[0] == w2v.NAN:
+            raise self.run.diverged(f"a score in the validation text exceeds {w2v.DIVERGED:g} in magnitude")
         nats, predictions = totals.sum(0)
         return float(nats / predictions) if predictions else None

@@ -52,7 +52,9 @@ def huffman_tree(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """
     parent = np.empty(2 * counts.size - 1, np.int32)
     bit = np.empty(2 * counts.size - 1, np.uint8)
-    huffman.tree(parent, bit, np.append(np.maximum(counts, 1), np.zeros(counts.size - 1, np.int64)))
+    order = np.append(0, 1 + np.argsort(-counts[1:], kind="stable"))  # resampled and added words may be out of order
+    huffman.tree(parent, bit, np.append(np.maximum(counts[order], 1), np.zeros(counts.size - 1, np.int64)))
+    parent[order], bit[order] = parent[: counts.size].copy(), bit[: counts.size].copy()
     starts = np.zeros(counts.size + 1, np.int64)
     nodes, codes = np.empty(0, np.int32), np.empty(0, np.uint8)
     huffman.paths(nodes, codes, starts, parent, bit)

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, BinaryIO
 
-from tiedtools.base.errors import Contradiction
+from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Continuation
 from tiedtools.files.output import STDOUT, refuse_packed
@@ -122,6 +122,8 @@ class Word2VecTrainer(Trainer):
         if ranks:
             totals = ranks.exchange((read, size, self.record.sources.found))
             read, size = (sum(column) for column in list(zip(*totals))[:2])
+            if size and (empty := [rank for rank, (_, tokens, _) in enumerate(totals) if not tokens]):
+                raise TiedtoolsError(f"the text of rank {empty[0]} has no word of the vocabulary; use fewer ranks")
             self.record.sources.found = [source for *_, sources in totals for source in sources]
             self.record.figures["ranks"] = ranks.size
         log.info(
