@@ -12,7 +12,7 @@ from tiedtools.text.vocab import Vocab
 V, T, B = 61, 5, 3
 WORDS = ["</s>", "<unk>", *(a + b for a in ("cat", "dog", "owl", "mat") for b in ("s", "ly", "-box", "ing", ""))]
 LAYERS = {"morphs": "emb hw1 hw2", "syllables": "emb proj hw1 hw2", "chars": "emb cnn hw1 hw2"}
-FILTERS = [2, 3, 1, 12]
+FILTERS = [2, 3, 1, 4]
 # widths of composed vectors and of the hidden layers, which differ for some, so that there is an L
 SIZES = {
     "morphs": dict(size=7),
