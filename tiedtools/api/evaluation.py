@@ -82,7 +82,7 @@ def evaluate_analogies(
     data       folder of the named set, searched before TIEDTOOLS_DATA and the downloads
     method     "add" (3CosAdd), "mul" (3CosMul; Levy and Goldberg 2014), or, for pairs, "avg" (3CosAvg; Drozd et al.
                2016); None: "avg" for pairs, otherwise "add"
-    restrict   consider only this many words, from the first, as answers
+    restrict   consider only this many words, from the first, in questions and as answers
     case       how to look words up; see `tiedtools eval-analogy --help`
 
     Returns a dict: sections, a dict for each section (section, questions, covered, correct, accuracy, low, high); and,

@@ -86,7 +86,8 @@ def contents(
     frames, places = [], []
     for part in parts.values():
         own_words, units, answers = shown(part, words, top, shared=len(parts) > 1)
-        rows, mapped = np.array([row_of[word] for word in own_words]), units.any(1) & np.isfinite(units).all(1)
+        rows = np.array([row_of[word] for word in own_words], np.int64)
+        mapped = units.any(1) & np.isfinite(units).all(1)
         places.append((rows[mapped], units[mapped]))
         ids, scores = np.full((N, top), -1.0), np.zeros((N, top, columns))
         for row, answer in zip(rows, answers):

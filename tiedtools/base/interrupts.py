@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-PATIENCE = 3  # further signals that a run ignores while saving; the next one aborts it
+PATIENCE = 3  # signals after which the next one aborts a run that is saving
 
 received = []
 deferring = False
@@ -16,7 +16,7 @@ requests = threading.local()  # .stop: whether the run in this thread has been a
 
 
 def handle(number: int, frame: object) -> None:
-    """Raise KeyboardInterrupt(number) at the first signal; ignore the next PATIENCE, which would disrupt saving.
+    """Raise KeyboardInterrupt(number) at the first signal, and after PATIENCE signals; others would disrupt saving.
 
     While signals are deferred, `check` raises the first one.
     """

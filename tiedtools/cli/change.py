@@ -116,7 +116,7 @@ def over_time(folder: str, slices: dict[str, Any], words: list[str]) -> Answer:
          "95% interval": span(line["low"], line["high"]), "neighbors": " ".join(line["neighbors"])}
         for line in lines
     ]  # fmt: skip
-    return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines), int(bool(unknown)))
+    return Answer(aligned(rows, 2), dict(slices=[*slices], results=lines, unknown=unknown), int(bool(unknown)))
 
 
 def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:

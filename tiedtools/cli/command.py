@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from tiedtools.base.messages import log, to_json
-from tiedtools.base.settings import Files
+from tiedtools.base.settings import NONE, Files
 from tiedtools.cli.options import OF_FILES, Decorator, declared, explicit, option_names, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
@@ -59,6 +59,7 @@ def command(
                 if as_json and options[conflict]:
                     raise click.UsageError(problem)
             inputs = paths(options, reads)
+            inputs += [options["phrases"]] if options.get("phrases") not in (None, NONE) else []
             read_once(*inputs)
             refuse_clashes(paths(options, writes), inputs)
             output = options.pop("output") if "output" in writes.split() else None

@@ -169,8 +169,8 @@ def nmt(ctx: click.Context, /, **options: Any) -> None:
     model = Translator(**training.settings_of(ctx))
     config, schedule, reading = model.configured
     log_preset(ctx, config, schedule, reading)
-    without_valid = {} if options["valid_source"] else dict.fromkeys(("bleu", "eval_batch"), "without --valid-source")
-    warn_idle(ctx, idle(config, schedule) | without_valid)
+    unused = () if options["valid_source"] else ("bleu", "eval_batch", "keep")
+    warn_idle(ctx, idle(config, schedule) | dict.fromkeys(unused, "without --valid-source"))
     texts = {name: [*options[name]] or None for name in ("source", "target", "valid_source", "valid_target")}
     trainer = model.trainer(**texts, no_memory_check=options["no_memory_check"], **training.files_of(ctx))
     training.train(ctx, trainer, LmReport(options["debug"]))

@@ -9,6 +9,7 @@ import click
 from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
 from tiedtools.cli.shared import case_option, data_option, reading_options
+from tiedtools.files.output import refuse_clashes
 from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 
@@ -44,7 +45,7 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 @plot_command("curves", "Plot the learning curves of training runs.", reads="logs")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @output_option
-@option("y", multiple=True, type=click.Choice(["valid_ppl", "valid_bleu", "train_ppl", "loss"]),
+@option("y", multiple=True, type=click.Choice(["valid_ppl", "train_ppl", "valid_bleu", "valid_loss", "loss"]),
         help="Metric to plot; repeatable.  [default: the first of these that all logs contain]")  # fmt: skip
 @choice("x", "epoch seconds", "Horizontal axis.", "epoch")
 def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], x: str) -> None:
@@ -209,5 +210,7 @@ def explore(path: str, target: str, **options: Any) -> None:
     its neighbors in each slice. Requires Plotly: pip install "tiedtools[explore]".
     """
     from tiedtools.api.explore import explore
+    from tiedtools.vectors.vectors import files_read
 
+    refuse_clashes([target], files_read(path))
     explore(path, target, **options)

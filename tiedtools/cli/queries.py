@@ -17,6 +17,7 @@ from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_
 from tiedtools.cli.shared import raw_options, reading_options
 from tiedtools.cli.uncertainty import run_answers
 from tiedtools.files.families import FAMILIES, LANGUAGE
+from tiedtools.files.output import refuse_clashes
 from tiedtools.text.raw import as_trained, prepared, splitter
 from tiedtools.text.sources import shown
 
@@ -123,7 +124,7 @@ def answers(
     words: tuple[str, ...], others: tuple[str, ...], restrict: int | None, format: str, errors: str, skip_bad: bool,
     limit: Callable[..., tuple[Any, ...]] | None = None, counts: bool = False, **settings: Any
 ) -> Iterator[Answer]:  # fmt: skip
-    """Yield the answers to queries of `size` words each, with status 1 if a query had no answer.
+    """Yield the answers to queries of `size` words each, with status 1 if one was malformed or had an unknown word.
 
     name      JSON key of the answers; `settings` are added to the JSON object
     answer    function (Candidates, list of tuples of words) -> for each tuple a list of (word, score), or None if a
@@ -287,7 +288,7 @@ def docvec(
 
     from tiedtools.vectors import counts
     from tiedtools.vectors.matrixfiles import write_npy
-    from tiedtools.vectors.vectors import Vectors, format_of, trained_format
+    from tiedtools.vectors.vectors import Vectors, files_read, format_of, trained_format
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary
@@ -299,6 +300,7 @@ def docvec(
         if sif is None:
             raise click.UsageError("--save requires --sif")
         format_of(save)
+    refuse_clashes([output, save], files_read(path))
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)

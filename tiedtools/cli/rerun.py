@@ -131,15 +131,20 @@ def changed_environment(recorded: dict[str, Any], now: dict[str, Any]) -> list[s
 
 
 def compare(recorded: dict[str, Any], now: dict[str, Any]) -> tuple[bool, list[str]]:
-    """Compare outputs and metrics with the recorded ones; return (whether all bytes are equal, report lines)."""
+    """Compare outputs and metrics with the recorded ones; return (whether all are equal, report lines).
+
+    Metrics count if no output was written to a file.
+    """
     before = {output["option"]: output.get("sha256") for output in recorded["outputs"]}
     matches, lines = [], []
     for output in now["outputs"]:
         if "sha256" in output and before.get(output["option"]):
             matches.append(before[output["option"]] == output["sha256"])
             lines.append(f"{'same' if matches[-1] else 'different'} bytes: {output['path']}")
+    hashed = bool(matches)
     for name in manifests.FIGURES:
         if recorded.get(name) is not None and now.get(name) is not None:
+            matches += [] if hashed else [now[name] == recorded[name]]
             lines.append(f"{name.replace('_', ' ')} {now[name]:.6g}, recorded {recorded[name]:.6g}")
     return all(matches), lines
 

@@ -12,11 +12,13 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tiedtools.base.errors import REMEDIES, Contradiction, TiedtoolsError, Unwritable, reason
 
+UMASK = threading.Lock()  # it is read by setting it
 STDOUT = ("-", "/dev/stdout")
 OPENED = re.compile(r"/dev/(stderr|fd/\d{1,9})|/proc/(self|\d+)/fd/\d{1,9}")  # opened by the shell; not renamable
 
@@ -93,8 +95,9 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
 
     It has the permissions of the file that it replaces. Raises PermissionError if that is not writable.
     """
-    umask = os.umask(0)
-    os.umask(umask)
+    with UMASK:
+        umask = os.umask(0)
+        os.umask(umask)
     with contextlib.suppress(FileNotFoundError):
         os.stat(target)  # fails now, not at the end, if the name is too long
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask

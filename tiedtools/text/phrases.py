@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import dataclasses
 import functools
 import itertools
@@ -166,7 +167,7 @@ class Phrases(Checked):
             return None if source == NONE else source
         if not isinstance(source, str | os.PathLike):
             raise Mistyped(f"`phrases={quoted(source)}` is not a path or Phrases; correct it")
-        return unpacked(str(source)) if str(source).startswith(PACKED) else Phrases.load(source)
+        return copy.copy(unpacked(str(source))) if str(source).startswith(PACKED) else Phrases.load(source)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Phrases:

@@ -167,7 +167,7 @@ def as_trained(settings: Any, tokenize: str | None = None, phrases: Any = None, 
         log.warning(f"the model was trained with `tokenize={rules}`: words may be missing from its vocabulary")
     if (given := Phrases.of(phrases)) and known not in (NONE, given.packed()):
         log.warning("the model was trained with other phrases: words may be missing from its vocabulary")
-    return dict(tokenize=tokenize or rules, phrases=phrases or known)
+    return dict(tokenize=tokenize or rules, phrases=given.packed() if given else phrases or known)
 
 
 @functools.lru_cache(4)

@@ -71,7 +71,7 @@ class Rate:
     lr        learning rate of the current epoch
     over      whether training has ended
     halving   in Halving: whether each epoch halves the rate
-    previous  in Halving, and in Plateau with min_gain: loss of the previous epoch in nats
+    previous  in Halving and Plateau: loss of the previous epoch in nats
     """
 
     lr: float
