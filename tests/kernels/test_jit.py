@@ -121,11 +121,12 @@ def test_kernels_work_without_a_cache(load, uncached):
     assert [load(), load()] == [False, False]
 
 
-def test_one_compilation_serves_all_constant_arguments(uncached):
+def test_one_compilation_serves_all_constant_arguments_with_wide_vectors(uncached):
     helper = jit.jit(lambda x, step, back=False: x - step if back else x + step)
     kernel = jit.jit(lambda x: helper(x, 1, True) + helper(x, 2, False) + helper(x, 3, back=True))
     inner = helper.get_overload.__self__
     assert kernel(5) == 4 + 7 + 2 and len(inner.signatures) == 1 and not helper.signatures
+    assert all('"prefer-vector-width"="512"' in llvm for llvm in kernel.inspect_llvm().values())
 
 
 def test_cached_kernels_do_not_import_the_compiler():

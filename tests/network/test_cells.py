@@ -244,4 +244,4 @@ def test_words_shorter_than_the_widest_filter_are_padded():
     padded = np.concatenate([rows, np.zeros((V, len(FILTERS) - 2), int)], 1)
     np.testing.assert_allclose(layer.forward(rows - 1, STEP)[0, :, : sum(FILTERS)], expected("charcnn", params, padded))
     sums, places = CharCNN(Params(team(1), "float64"), "l", 2, S, D, [12], start).scratch()
-    assert places.shape[1] >= sums.shape[2], "a thread's positions must not reach into those of the next"
+    assert places.shape[1] >= sums.shape[2], "a thread writes into the positions of the next one"

@@ -81,6 +81,11 @@ def is_manifest(path: str) -> bool:
         return file.read(len(START)) == START
 
 
+def beside(path: str) -> str:
+    """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
+    return (os.path.realpath(path) if os.path.islink(path) else path) + SUFFIX
+
+
 def loads(data: bytes, path: str) -> dict[str, Any]:
     """Parse a manifest from bytes; `path` names the file in errors. Raises TiedtoolsError if it is not a manifest."""
     try:

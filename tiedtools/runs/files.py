@@ -21,7 +21,7 @@ from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, Diverged, TiedtoolsError, Unwritable, reason
 from tiedtools.base.messages import log
 from tiedtools.files import digests, manifest
-from tiedtools.files.manifest import Record
+from tiedtools.files.manifest import Record, beside
 from tiedtools.files.output import STDOUT, is_file, open_log, open_output, open_packed, write_elsewhere
 from tiedtools.vectors.rows import is_fasttext
 
@@ -91,7 +91,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             raise Contradiction("`manifest` cannot be written to standard output; give a file name")
         self.targets = {name: path for name, path in targets.items() if path is not None}
         models = [name for name in MODELS if is_file(self.targets.get(name))]
-        self.manifest_paths: dict[str | None, str] = {name: manifest_path(self.targets[name]) for name in models}
+        self.manifest_paths: dict[str | None, str] = {name: beside(self.targets[name]) for name in models}
         self.manifest_paths |= {} if manifest is None else {None: manifest}
         self.record, self.no_manifest = record or Record(), no_manifest
         self.log_path: Any = log_path
@@ -290,12 +290,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         for name in models:
             if name in outputs:
                 continue
-            Path(manifest_path(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
+            Path(beside(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
         write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):
             if name in self.rescued:
                 try:
-                    self.manifests[name] = Target(manifest_path(done[name]), os.replace)
+                    self.manifests[name] = Target(beside(done[name]), os.replace)
                 except TiedtoolsError as error:
                     self.failures.append(error)
                     continue
@@ -306,11 +306,6 @@ def remove_empty(path: str) -> None:
     with contextlib.suppress(OSError):  # already removed
         if not os.path.getsize(path):
             os.unlink(path)
-
-
-def manifest_path(path: str) -> str:
-    """Return the path of the manifest next to an output, or next to the target of a symbolic link."""
-    return (os.path.realpath(path) if os.path.islink(path) else path) + manifest.SUFFIX
 
 
 def suffixed(path: str, word: str) -> str:

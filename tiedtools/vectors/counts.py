@@ -74,9 +74,8 @@ def settings(path: str) -> dict[str, Any]:
 def recorded(path: str) -> dict[str, Any] | None:
     """Return the manifest of a vector file; None if there is none, or if it records a file of another size."""
     try:
-        beside = os.path.realpath(path) + manifest.SUFFIX
-        with open(beside, "rb") as file:
-            record = manifest.loads(file.read(), beside)
+        with open(manifest.beside(path), "rb") as file:
+            record = manifest.loads(file.read(), file.name)
         size, names = os.path.getsize(path), {os.path.basename(path), os.path.basename(os.path.realpath(path))}
         outputs = [(output.get("bytes"), os.path.basename(str(output.get("path")))) for output in record["outputs"]]
         return record if any(n == size and name in names for n, name in outputs) else None

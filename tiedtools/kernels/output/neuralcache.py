@@ -49,7 +49,7 @@ def add(sums, scratch, z, words, targets, first, size):
 
     scratch  [2, >= rows]        words  int32 [keys]        targets  int32 [rows]        first, size: as above
     """
-    # Large sums would lose small terms one by one: those of a block are added first.
+    # Large sums lose small terms that are added one by one, so those of a block are summed first.
     peak, total, matched, old, own = contiguous(sums[0], sums[1], sums[2], scratch[0], scratch[1])
     rows = peak.size
     for k in range(words.size):

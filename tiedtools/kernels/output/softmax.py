@@ -217,7 +217,7 @@ def raise_peak(z, stat, new, b):
 @jit(relaxed=True)
 def exponentials(z, stat, b):
     """z = exp(score - peak); add it to the running sums."""
-    # A large sum would lose small terms one by one: those of a block are added first.
+    # A large sum loses small terms that are added one by one, so those of a block are summed first.
     peak, total, part = stat[PEAK], stat[SUM], stat[FACTOR]
     for r in range(peak.size):
         part[r] = 0

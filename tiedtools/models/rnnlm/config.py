@@ -25,7 +25,7 @@ class RnnlmConfig(Checked):
                 would amount to no reset
     sentences   backpropagate through whole sentences, up to 512 words; implies `independent`
     beta        every 10th word, w -= lr beta w, for the weights of the classes, of the words in the word's class,
-                and the weights that errors pass through; n-gram weights shrink at each use
+                and the weights that errors pass through; n-gram weights shrink whenever they are used
     direct      number of weights of n-gram features (not millions), shared by hashing; 0: no features
 
     Raises TiedtoolsError for invalid combinations.

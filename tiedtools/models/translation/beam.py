@@ -23,6 +23,8 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 
+LENGTH = 200  # default of max_length
+
 
 class Hypothesis(NamedTuple):
     """A translation: ids, int32 [n], without `</s>`; log probability, with it; attention weights [n + 1, S] or None."""
@@ -37,7 +39,7 @@ class Hypothesis(NamedTuple):
 
 
 def search(
-    model: Any, source: np.ndarray, beam: int = 5, max_length: int = 200, normalize: bool = False,
+    model: Any, source: np.ndarray, beam: int = 5, max_length: int = LENGTH, normalize: bool = False,
     banned: int | None = None, align: bool = False,
 ) -> list[list[Hypothesis]]:  # fmt: skip
     """Return the hypotheses for each sentence, best first.
