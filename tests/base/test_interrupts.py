@@ -53,11 +53,17 @@ def test_deferred_signals_raise_at_the_next_check():
 
 
 def test_the_first_deferred_signal_raises_at_the_end_of_the_block():
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), deferred():
         with deferred():
             handle(signal.SIGINT, None)
+        steps = "whole"
     with deferred():
         handle(signal.SIGINT, None)
+    interrupts.received.clear()
+    with pytest.raises(KeyboardInterrupt), deferred(), deferred(False):
+        handle(signal.SIGINT, None)
+        pytest.fail("the signal was deferred")
+    assert steps == "whole"
 
 
 def test_deferred_signals_do_not_hide_another_error():

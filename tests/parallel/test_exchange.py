@@ -251,18 +251,14 @@ def test_a_signal_while_one_computes_the_validation_loss_stops_all_at_their_next
         run = Signaled(model, TEXT, ranks, valid=VALID if ranks.rank == 0 else None)
         run.progress.begin(3 * run.words, 0, [])
         try:
-            with run.clock():
+            with run.clock(), interrupts.deferred():
                 run.train()
         except KeyboardInterrupt:
             stopped.append(len(run.history))
 
     threads = [threading.Thread(target=work, args=[ranks], daemon=True) for ranks in ThreadRanks.team(2)]
-    with interrupts.deferred():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-        interrupts.received.clear()
+    [thread.start() for thread in threads]
+    [thread.join(20) for thread in threads]
     assert stopped == [2, 2]
 
 

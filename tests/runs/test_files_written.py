@@ -16,6 +16,7 @@ from tiedtools.cli.report import Report
 from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.runs import files as runfiles
 from tiedtools.runs.files import RunFiles
+from tiedtools.runs.progress import Bar
 from tiedtools.training import scoring
 
 TEXT = "".join(f"the {a} sat on the {b}\n" for a in ("cat", "dog", "owl") for b in ("mat", "box", "log")) * 40
@@ -175,19 +176,16 @@ def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, mo
     assert str(files.explain(files.stopped, "")) == "training diverged; wrote a.diverged"
 
 
-@pytest.mark.parametrize("when", ["write", "test"])
-def test_a_signal_after_training_reports_what_was_written(train, tmp_path, monkeypatch, when):
-    if when == "write":
-        write = LstmTrainer.write_vectors
-        handle = lambda: interrupts.handle(signal.SIGTERM, None)
-        monkeypatch.setattr(LstmTrainer, "write_vectors", lambda *args: write(*args) or handle())
-    else:
-        evaluate = scoring.evaluate
+@pytest.mark.parametrize("owner, name", [(Bar, "close"), (LstmTrainer, "write_vectors"), (scoring, "evaluate")])
+def test_a_signal_after_training_reports_what_was_written(train, tmp_path, monkeypatch, owner, name):
+    original = getattr(owner, name)
 
-        def stopped(model, ids, batch, *rest, **options):
-            return evaluate(model, ids, batch, *rest) if batch > 1 else interrupts.handle(signal.SIGTERM, None)
+    def signalled(*args, **options):
+        if name != "evaluate" or args[2] == 1:  # the test text
+            interrupts.handle(signal.SIGTERM, None)
+        return original(*args, **options)
 
-        monkeypatch.setattr(scoring, "evaluate", stopped)
+    monkeypatch.setattr(owner, name, signalled)
     result = train(LSTM)
     assert result.exit_code == 143 and "test ppl" not in result.stderr
     assert result.stderr.endswith("tiedtools: interrupted after training; wrote v\n")

@@ -11,8 +11,7 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3  # signals after which the next one aborts a run that is saving
 
 received = []
-deferring = False
-requests = threading.local()  # .stop: whether the run in this thread has been asked to stop
+here = threading.local()  # in this thread: .stop, whether the run has been asked to stop; .deferring, see `deferred`
 
 
 def handle(number: int, frame: object) -> None:
@@ -21,7 +20,7 @@ def handle(number: int, frame: object) -> None:
     While signals are deferred, `check` raises the first one.
     """
     received.append(number)
-    if len(received) == 1 and not deferring or len(received) % (PATIENCE + 1) == 0:
+    if len(received) == 1 and not getattr(here, "deferring", False) or len(received) % (PATIENCE + 1) == 0:
         raise KeyboardInterrupt(number)
 
 
@@ -31,16 +30,18 @@ def impatient() -> bool:
 
 
 @contextlib.contextmanager
-def deferred() -> Iterator[None]:
-    """Defer the first signal within the block until the next `check`, or until the end of the block."""
-    global deferring
-    deferring = True
-    interrupted_before = bool(received)
+def deferred(defer: bool = True) -> Iterator[None]:
+    """Defer the first signal within the block until the next `check`, or until the end of the outermost block.
+
+    defer  False: raise it at once, within a block that defers
+    """
+    before, interrupted_before = getattr(here, "deferring", False), pending()
+    here.deferring = defer
     try:
         yield
     finally:
-        deferring = False
-    if not interrupted_before:
+        here.deferring = before
+    if not before and not interrupted_before:
         check()
 
 
@@ -75,7 +76,7 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
-        requests.stop = False
+        here.stop = False
         if unhandled:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             received.clear()
@@ -83,12 +84,12 @@ def listening() -> Iterator[None]:
 
 def ask() -> None:
     """Ask the run in this thread to stop at its next `check`, as if by a signal."""
-    requests.stop = True
+    here.stop = True
 
 
 def pending() -> bool:
     """Return whether the run in this thread should stop."""
-    return bool(received) or getattr(requests, "stop", False)
+    return bool(received) or getattr(here, "stop", False)
 
 
 def check() -> None:

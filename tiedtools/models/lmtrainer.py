@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import finite, in_digits, log, perplexity
 from tiedtools.base.settings import LmReading
@@ -65,7 +64,6 @@ class LmTrainer(Trainer):
     def finish(self, run: Fit) -> dict[str, Any]:
         test, ppl = self.text.test, None
         if test is not None:
-            interrupts.check()  # a signal may have arrived while outputs were written
             loss = -float(scoring.evaluate(run.model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
             log.info(f"test ppl {in_digits(ppl)} on {test.size:,} tokens, model of epoch {run.best_epoch}")

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tiedtools.base.errors import TiedtoolsError, printable
+from tiedtools.base.errors import TiedtoolsError, printable, reason
 from tiedtools.base.version import __version__
 from tiedtools.parallel import watcher
 
@@ -85,7 +85,12 @@ class Ranks:
         self.near = self.comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.local = self.near.size  # ranks on this machine
         self.adders = {}
-        self.watch()
+        self.connection: socket.socket | None = None
+        self.reported = threading.Event()
+        try:
+            self.watch()
+        except OSError as error:  # of this rank alone; the others would wait
+            self.abort(f"the watcher of the ranks cannot be started: {reason(error)}", 1)
         sys.excepthook = self.traceback
 
     def watch(self) -> None:
@@ -101,8 +106,6 @@ class Ranks:
                 process: Any = subprocess.Popen(command, start_new_session=True, **pipes)
                 with process.stdin as secret:
                     secret.write(token.encode())
-        self.connection: socket.socket | None = None
-        self.reported = threading.Event()
         with contextlib.suppress(OSError):
             self.connection = socket.create_connection((host or leader, port), timeout=10)
             self.connection.sendall(watcher.hello(token, self.rank))

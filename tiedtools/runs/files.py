@@ -155,9 +155,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                     write_beside(second.file)
                 second.final = second.final or second.path
 
-        uninterrupted = contextlib.nullcontext() if target.path in STDOUT else interrupts.deferred()
         try:
-            with uninterrupted:
+            with interrupts.deferred(target.path not in STDOUT):
                 try:
                     with target.stack:
                         write_both(target.file)

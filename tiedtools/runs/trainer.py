@@ -214,14 +214,17 @@ class Trainer(abc.ABC):
             run.go(progress)
         except (KeyboardInterrupt, Diverged) as stop:
             stopped = stop
-        finally:
+        except BaseException:
             progress.close()
-        self.reached = run.reached if stopped else "after training"
-        record.figures |= run.figures
-        worthwhile = not stopped or run.worthwhile(stopped)
-        if worthwhile:
-            self.model = model
-        files.finish(stopped, self.writers(model) if worthwhile else {})
+            raise
+        with interrupts.deferred():  # a signal must not lose the model
+            progress.close()
+            self.reached = run.reached if stopped else "after training"
+            record.figures |= run.figures
+            worthwhile = not stopped or run.worthwhile(stopped)
+            if worthwhile:
+                self.model = model
+            files.finish(stopped, self.writers(model) if worthwhile else {})
         if stopped:
             raise stopped
         figures = self.finish(run)
