@@ -159,6 +159,12 @@ def conditions(context):
     return {"machine": machine, "version": f"{__version__} {commit}".strip(), **({"note": note} if note else {})}
 
 
+def done(row, seed):
+    """Return whether a row has a whole run of a seed."""
+    have = [run.get("epochs") for run in row["runs"] if run["seed"] == seed]
+    return bool(have) and results.whole(row) in (None, have[0])
+
+
 def update(row, run):
     """Put a run among those of its row, in the order of the seeds; keep a longer run of the same seed."""
     old = next((each for each in row["runs"] if each["seed"] == run["seed"]), None)
@@ -205,11 +211,14 @@ def main(table, row, epochs, seeds, folder, written, text, options):
         raise click.UsageError("give --folder, for models and checkpoints")
     if wrong := [pair for pair in text if "=" not in pair]:
         raise click.UsageError(f"--text {wrong[0]}: give NAME=PATH")
+    if row == ("all",):
+        todo = [name for name in todo if not all(done(rows[name], seed) for seed in seeds)]
+        if not todo:
+            click.echo(f"{table}: all rows have whole runs; name a ROW to run it again", err=True)
     context = Context(folder / table, folder, epochs, dict(pair.split("=", 1) for pair in text), options)
     signal.signal(signal.SIGINT, lambda *_: None)  # the training stops, and its epochs are recorded
     for name, seed in itertools.product(todo, seeds):
-        have = [run.get("epochs") for run in rows[name]["runs"] if run["seed"] == seed]
-        if row == ("all",) and have and results.whole(rows[name]) in (None, have[0]):
+        if row == ("all",) and done(rows[name], seed):
             continue
         status, run = measure(data, rows[name], seed, context)
         if run:

@@ -23,5 +23,5 @@ tiedtools w2v --fit-pmi -size 100 -iter 10 -output "$folder/pmi.txt" "$text"
 # Nearest neighbors of each word.
 tiedtools nn "$folder/pmi.txt" "$@" --top 5
 
-# Rank correlation with human scores, with 95% intervals; any file with lines `word word score` works.
+# Rank correlation with scores of pairs, with 95% intervals; any file with lines `word word score` works.
 tiedtools eval-sim "$folder/vectors.txt" "$folder/pmi.txt" --set "$pairs"

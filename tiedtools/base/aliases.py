@@ -31,7 +31,7 @@ UNAVAILABLE = {  # setting of gensim -> what to do
     "compute_loss": "omit it; after `fit`, `history` has the loss of each epoch",
     "max_final_vocab": "set `max_vocab`, larger by 1 for `</s>`",
     **dict.fromkeys(["batch_words", "comment", "hashfxn", "null_word", "sorted_vocab"], "omit it"),
-    "trim_rule": "list the words to keep in a file, `read_vocab` of `fit`",
+    "trim_rule": "list the words to keep and their counts in a file, `read_vocab` of `fit`",
 }
 METHODS = {  # method of gensim's models -> what to do
     "build_vocab": "`fit(text)`, which counts words first; `read_vocab` of `fit` reads a vocabulary",

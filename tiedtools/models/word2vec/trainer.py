@@ -165,7 +165,7 @@ class Word2VecTrainer(Trainer):
         bits = "" if workspaces.own_negatives(model) else BITS[c.precision]
         ranks = f", {counted(self.ranks.size, 'rank')}" if self.ranks else ""
         ngrams = f", {len(model.ngrams):,} rows of words and n-grams" if getattr(model, "ngrams", None) else ""
-        pmi = ", fit to PMI" if c.fit_pmi else ""
+        pmi = ", fit to PMI" if c.fit_pmi and c.negative else ""
         runs = f", {counted(self.resampling.runs, 'run')}" if self.resampling.runs else ""
         return f"{'CBOW' if c.cbow else 'skip-gram'}, {TYING[c.tying]}{bits}{pmi}{ngrams}{ranks}{runs}"
 
