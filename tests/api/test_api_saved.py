@@ -249,6 +249,7 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run):
         train_slices(settings, texts, str(part), stop)
     refused(lambda: read_slices(str(part)), "part: slice 1820s is not trained")
     (tmp_path / "slices.txt").touch(), refused(lambda: read_slices(str(tmp_path)), "no slices in slices.txt;")
+    refused(lambda: train_slices(settings, texts, str(tmp_path)), "is not the list of these slices")
     trained = []
     train_slices(settings, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
     refused(lambda: train_slices(settings | dict(min_count=9), texts, str(part)), "`min_count=")

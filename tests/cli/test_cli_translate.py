@@ -222,7 +222,7 @@ def test_words_in_bpe_and_rerun(run, here):
 
 ERRORS = {
     "numbers of lines": (["--valid-source", "vs", "--valid-target", "t"], "t: has 40 lines, but the source, vs, has 9"),
-    "halving": ("--valid-source vs --valid-target vt --schedule halving".split(), "validate without --bleu"),
+    "halving": ("--valid-source vs --valid-target vt --schedule halving".split(), "use --no-bleu"),
     "one side": (["--valid-source", "vs"], "give both --valid-source and --valid-target"),
     "joint": (["--write", "concat", "--tie", "decoder"], "--write concat"),
     "no text": (["--source", "missing"], "missing: cannot be read"),

@@ -60,7 +60,6 @@ MISTAKES = r"""
 2 segment --chars --types --separator @ text | --separator cannot be used with --types
 2 segment --chars -output text text | text: is used as both input and output
 2 segment --morphs --save - text | -: is used as both input and output, or for two outputs
-2 w2v text -size 0 | size
 1 w2v text --phrases empty | empty: is empty; give a list
 2 w2v text -negative 0 | -negative
 1 w2v text -output nowhere/v | nowhere/v: cannot be written
@@ -102,7 +101,7 @@ MISTAKES = r"""
 2 rnnlm missing -rnnlm m.gz -debug 0 | m.gz: this output is never compressed; remove .gz
 2 rnnlm missing -one-iter --epochs 3 -debug 0 | --one-iter trains a single epoch: omit it or --epochs
 2 rnnlm -rnnlm missing -gen 3 --resume | --resume needs a TEXT
-2 rnnlm -test text | --test without TEXT tests a model: give --rnnlm FILE
+2 rnnlm -test text -rnnlm m -output v | tests a model: give --rnnlm FILE without --output, or -
 1 rnnlm text -debug 0 -rnnlm bad | to train a new one, choose another name
 2 rnnlm text -nbest -rnnlm m | --nbest needs --test
 2 rnnlm text -dynamic .1 -test text | --dynamic needs --rnnlm FILE
@@ -121,8 +120,6 @@ MISTAKES = r"""
 2 convert missing - --to npy | writes two files
 1 data get nothing | nothing
 2 data get | NAME
-2 data get men --to text | text
-2 data fetch | fetch
 """
 
 

@@ -87,7 +87,7 @@ def test_logs_and_tables(tmp_path):
     for text, message in (
         ("{}\n[1]\n", ":2: not a JSON object"), ("\nx\n", ":2: not a JSON"), ("{}\n", ": holds no ep"),
         ('[["epoch", 1]]\n', ":1: not a JSON object"), ("[" * 100_000, ":1: not a JSON object"),
-        ('{"epoch": 1}\n', ":1: seconds is missing or not a valid number"),
+        ('{"epoch": 1}\n', ":1: seconds is missing or not"), ('{"run": 1, "epoch": 1}\n', ":1: is of one of several"),
         ('{"epoch": 1, "seconds": 2, "loss": "3"}\n', ":1: loss is missing or not a valid number"),
         ('{"epoch": true, "seconds": 2}\n', ":1: epoch is missing or not a valid number"),
         ('{"epoch": 1, "seconds": Infinity}\n', ":1: seconds is missing or not a valid number"),

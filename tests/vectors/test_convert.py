@@ -203,7 +203,7 @@ def test_word_lists_are_not_overwritten(run, source, tmp_path):
     for args, message, status in (
         ([tmp_path / "b.npy", words], "b.txt: is used as both input and output", 2),
         ([tmp_path / "b.npy", tmp_path / "b", "--to", "npy"], "b.npy: is used as both input and output", 2),
-        ([source, tmp_path / "some.npy", "--words", some], "some.words: exists and has different words", 1),
+        ([source, tmp_path / "some.npy", "--words", some], "some.words: is used as both input and output", 2),
     ):
         run.fails(status, message, "convert", *args)
     assert (tmp_path / "some.words").read_text() == "the\nnone\n" and not (tmp_path / "some.npy").exists()

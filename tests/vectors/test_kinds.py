@@ -41,8 +41,9 @@ RUNS = {
         "v.txt": TEXT_OF_4, "m": MODEL, "c": VOCABULARY, "l": TRAINING_LOG, "k": CHECKPOINT, "n": MANIFEST,
         "v.txt.run.json": MANIFEST,
     },
-    f"{W2V} -output v --runs 2": {
-        "v": "file of runs, all well; `nn`, `cosine`, and `stability` of `tiedtools` read it"
+    f"{W2V} -output v --runs 2 --log-json l": {
+        "v": "file of runs, all well; `nn`, `cosine`, and `stability` of `tiedtools` read it",
+        "l": "training log, all well; of `tiedtools w2v --runs`",
     },
     "phrases text -threshold 1 -min-count 1 --save p.tsv -output q": {
         "p.tsv": "phrase list, not checked; `--phrases` reads it"

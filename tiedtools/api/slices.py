@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tiedtools.api.runs import Runs
@@ -73,8 +74,11 @@ def train_slices(
     if os.path.isfile(folder):
         raise TiedtoolsError(f"{folder}: is a file; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
-    with open_output(os.path.join(folder, SLICES)) as file:
-        file.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+    listed, listing = Path(folder, SLICES), "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    if listed.exists() and listed.read_bytes() != listing:
+        raise TiedtoolsError(f"{listed}: exists, and is not the list of these slices; choose another folder")
+    with open_output(str(listed)) as file:
+        file.write(listing)
     if not os.path.exists(compass) or os.path.exists(checkpoint):
         log.info(f"compass: {len(texts)} texts together")
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)

@@ -42,6 +42,7 @@ METHODS = {  # method of gensim's models -> what to do
 }
 OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence is shown unchanged.
     "Learn phrases with `tiedtools phrases` first, and give the list with --phrases.": "bigrams",
+    "Models with a compression layer are not available.": "compression",
     "--min-n": "minn", "--max-n": "maxn", "--buckets": "bucket", "--init-from": "pretrainedvectors inputmodel",
     "--size": "vector-size dim dims dimension embedding-size embedding-dim emsize d",
     "--hidden": "nhid hidden-size", "--layers": "nlayers num-layers", "--steps": "bptt seq-len",

@@ -74,7 +74,8 @@ def checked(name: str, value: Any, expected: Any, within: Range | None = None) -
 def one_of(name: str, value: object, choices: Collection[object]) -> None:
     """Raise Contradiction unless the value of the setting `name` is one of the choices."""
     if value not in choices:
-        raise Contradiction(f"`{name}={quoted(value)}` is not one of {', '.join(map(str, choices))}")
+        named = ", ".join(str(choice) for choice in choices if choice is not None)
+        raise Contradiction(f"`{name}={quoted(value)}` is not one of {named}")
 
 
 def setting(
@@ -235,7 +236,7 @@ class LmReading(Reading):
         "Keep only the most frequent words: N at most, including `</s>` and `<unk>`.  [default: no limit]"
     )
     valid_share: float = setting(0.1, Range(0, 1, max_open=True))(
-        "Without `valid`, proportion of the lines held out for validation, from the end of TEXT; 0 disables."
+        "Without `valid`, proportion of the text held out for validation, whole lines from its end; 0 disables."
     )
 
 

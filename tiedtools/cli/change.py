@@ -24,8 +24,8 @@ from tiedtools.text.sources import numbered_lines, read_once
 SHIFT = {
     "Change": [
         option("words", metavar="FILE", help="File of the words to report, one per line.  [default: all]"),
-        integer("top", 20, "Number of words to print, by decreasing excess; 0: all, the default with --words or"
-                " --json.", least=0),
+        integer("top", 20, "Number of words to print, by decreasing excess, or by p with --permutations; 0: all, the"
+                " default with --words or --json.", least=0),
         integer("permutations", None, "A and B are texts: train on both, and again N times after exchanging documents"
                 " between them at random.", most=4999),
         *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
@@ -158,13 +158,13 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     cosine of a word's two vectors, and its 5 and 95 percentiles over words.
     """
     from tiedtools.vectors.edit import align as fit
-    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of, refuse_absent
+    from tiedtools.vectors.vectors import Vectors, files_read, files_written, format_of, refuse_absent
 
     if output in STDOUT:
         raise click.UsageError("--output cannot be standard output, which has the table; give a file name")
     refuse_absent([a, b], reading["format"])
     if output:
-        refuse_clashes([file_written(output, format_of(output))], [*files_read(a), *files_read(b)])
+        refuse_clashes(files_written(output, format_of(output))[:1], [*files_read(a), *files_read(b)])
     vectors, lines = fit(Vectors.read(a, **reading), Vectors.read(b, **reading), center, normalize)
     if output:
         vectors.write(output)

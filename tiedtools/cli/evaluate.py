@@ -86,12 +86,12 @@ def set_options(default: str) -> Decorator:
     """Return the options shared by commands that use similarity sets; `default` is appended to the help of --set."""
     return together(
         option("set", "sets", multiple=True, metavar="NAME|PATH", help="Similarity set: simlex, men, rw, verb143,"
-               " mturk771, simverb, ws353-sim, ws353-rel, mturk287, and others (see `tiedtools data list`), or a file"
+               " mturk771, simverb, ws353-sim, ws353-rel, mturk287, or another of `tiedtools data list`, or a file"
                " of `word word score` lines; repeatable." + default),
         data_option,
         choice("oov", "skip zero mean compose", "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the"
-               " mean of all vectors for the word, or compose its vector with a model trained with `lstm --subwords`.",
-               "skip"),
+               " mean of all vectors for the word, or compose its vector with a model of fastText or of `lstm"
+               " --subwords`.", "skip"),
         case_option,
         integer("bootstrap", 1000, "Number of bootstrap resamples for each 95% interval, and of permutations for each"
                 " p-value; 0 disables both.", least=0, most=10**7),
@@ -100,7 +100,7 @@ def set_options(default: str) -> Decorator:
 
 @command("eval-sim", "Evaluate word vectors on word-similarity sets.", reads="files")
 @files_argument
-@set_options("  [default: all named sets that are found; if none is, all are downloaded]")
+@set_options("  [default: those of these nine that are found; if none is, all nine are downloaded]")
 @integer("seed", 1, "Random seed of the resamples and permutations.", least=0, metavar=None)
 @reading_options
 @json_option("Print one JSON object instead of tables.")

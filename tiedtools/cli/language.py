@@ -75,7 +75,7 @@ def predict(
 @command("generate", "Sample text from a language model.")
 @model_argument
 @integer("lines", None, "Stop after N lines.  [default: 10, if --words is not given]")
-@integer("words", None, "Stop after N words, not counting line ends.")
+@integer("words", None, "Stop after N words, not counting line ends and --prompt.")
 @option("temperature", type=Finite(0), default=1.0,
         help="Softmax temperature; below 1 favors likely words, 0 always picks the most likely word.")  # fmt: skip
 @integer("top-k", None, "Sample only from the N most probable words.")

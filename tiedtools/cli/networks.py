@@ -208,5 +208,6 @@ def idle(config: Any, schedule: Any) -> dict[str, str]:
             "with one layer": ["drop_layer"] if len(config.units) == 1 else [],
             "with --init-by-width": ["init_lstm"] if config.init_by_width and not linear else [],
             f"with {config.subwords}": IDLE_WITH_SUBWORDS.get(str(config.subwords), "").split(),
+            "with --segmentation": ["language"] if config.subwords == "syllables" and config.segmentation else [],
         } | reasons
     return {name: reason for reason, names in reasons.items() for name in names}

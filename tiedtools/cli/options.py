@@ -26,7 +26,7 @@ def spelled(message: str, command: Any) -> str:
         name, value = match[1], match[2] and match[2].strip("'")
         if name not in names and name not in OF_OTHERS:
             return (TYPED | PHRASES).get((name, value), match[0])
-        return as_option(name, value, names.get(name))
+        return as_option(name, False) if value == "False" else as_option(name, value, names.get(name))
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
 

@@ -52,8 +52,9 @@ def query_command(name: str, short_help: str, words: str) -> Callable[[Any], Any
 
 @query_command("nn", "Find the nearest neighbors of words by cosine similarity.", "[WORD]...")
 @integer("min-count", None, "Leave out answers that occur less often than this in the training text; 0 includes all."
-         " Counts are known for model files, for vectors next to their manifest, and with --vocab.  [default: 100, or 4"
-         " per million words of a text below 25 million; 0 with --restrict or without counts]", least=0)  # fmt: skip
+         " Counts are known for model files, for vectors next to their manifest or NAME.vocab, and with --vocab."
+         "  [default: 100, or 4 per million words of a text below 25 million; 0 with --restrict or without counts]",
+         least=0)  # fmt: skip
 @flag("counts", "Also print how often each answer occurs in the training text.")
 @option("vocab", metavar="FILE", help="Read word counts from FILE, of `word count` lines, as w2v -save-vocab writes.")
 def nn(
@@ -71,9 +72,9 @@ def nn(
     Rare words are not answers if their counts are known: their vectors are less reliable (--min-count). --counts adds a
     column of counts.
 
-    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
-    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
-    1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model of fastText or of `lstm --subwords` composes the vectors of other
+    words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit
+    status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
@@ -109,9 +110,9 @@ def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
 
-    Words are looked up exactly as written. A model trained with `lstm --subwords` composes the vectors of other words,
-    which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit status is
-    1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model of fastText or of `lstm --subwords` composes the vectors of other
+    words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit
+    status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.neighbors import analogies
 
@@ -144,8 +145,11 @@ def answers(
     if not words and "-" in paths:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     if any(map(is_runs, paths)):
-        if format or settings.get("method", "add") != "add" or counts or not words:
-            raise click.UsageError("for files of runs, give words, and no --format, --counts, or --method mul")
+        given = {"--format": format, "--counts": counts, "--method mul": settings.get("method") == "mul"}
+        if wrong := next((name for name, value in given.items() if value), None):
+            raise click.UsageError(f"{wrong} does not apply to files of runs; omit it")
+        if not words:
+            raise click.UsageError("for files of runs, give the words as arguments")
         questions = [tuple(words[k : k + size]) for k in range(0, len(words), size)]
         sums = {1: lambda question, index: parts(question[0], index), 3: lambda q, _: list(zip(q, (-1, 1, 1)))}[size]
         yield run_answers(size, paths, questions, limit, sums, settings["top"], restrict)
@@ -288,7 +292,7 @@ def docvec(
 
     from tiedtools.vectors import counts
     from tiedtools.vectors.matrixfiles import write_npy
-    from tiedtools.vectors.vectors import Vectors, files_read, format_of, trained_format
+    from tiedtools.vectors.vectors import Vectors, files_read, files_written, format_of, trained_format
 
     output = click.get_current_context().params["output"]
     as_npy = output.endswith(".npy") and not binary
@@ -299,8 +303,9 @@ def docvec(
     if save:
         if sif is None:
             raise click.UsageError("--save requires --sif")
-        format_of(save)
-    refuse_clashes([output, save], files_read(path))
+    saved = files_written(save, format_of(save)) if save else []
+    refuse_clashes([output, *saved], [text])
+    refuse_clashes([output, *saved[:1]], files_read(path))
     source = load(path, sif)
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)

@@ -95,8 +95,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         raise click.UsageError(f"{as_option(testing[0])} needs --rnnlm FILE, without --output")
     if set(testing) - {"gen"} and options["test"] is None:
         raise click.UsageError(f"{as_option(testing[0])} needs --test TEXT")
-    if options["test"] is not None and not texts and path is None:
-        raise click.UsageError("--test without TEXT tests a model: give --rnnlm FILE, or - to train on standard input")
+    if options["test"] is not None and not texts and not as_rnnlm:
+        how = "give --rnnlm FILE without --output, or - to train on standard input"
+        raise click.UsageError(f"--test without TEXT tests a model: {how}")
     if options["one_iter"] and "epochs" in explicit(ctx) and options["epochs"] > 1:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
@@ -153,6 +154,10 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         "rnnlm": ["anti_kasparek"],
     }  # fmt: skip
     idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}
+    if options["one_iter"]:
+        idle |= dict.fromkeys(("valid", "valid_share", "min_improvement"), "with --one-iter")
+    if as_rnnlm:
+        idle["write"] = "without --output"
     if config.doc_dim and not config.independent:
         idle["start_doc"] = "without independent lines"
     warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))

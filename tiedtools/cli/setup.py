@@ -58,7 +58,8 @@ def completion(shell: str) -> Answer:
 def warmup(commands: tuple[str, ...]) -> None:
     """Compile the kernels of each COMMAND into the cache, so that no later run waits, such as in a container image.
 
-    A COMMAND is w2v, lm, lstm, rnnlm, or nmt, with its options in quotation marks if they need other kernels:
+    A COMMAND is w2v, lm, lstm, rnnlm, or nmt, with its options (for lm, with its --cell) in quotation marks if they
+    need other kernels:
 
     \b
         tiedtools warmup w2v "w2v --tie-linear" "lstm --subwords chars"

@@ -65,6 +65,8 @@ LM_TEXT = [  # of the commands that train a language model; see lmtrainer.py
     read_vocab_option,
     "save_vocab errors tokenize phrases field",
 ]
-debug_option = integer("debug", 2, "Verbosity. 0: quiet; 1: one line per epoch; 2: progress.", least=0, metavar=None)
+debug_option = integer(
+    "debug", 2, "Verbosity. 0: quiet; 1: messages, such as one line per epoch; 2: progress.", least=0, metavar=None
+)
 RUN_FILES = [Files, flag("no-memory-check", "Train even if memory looks insufficient.")]
 OUTPUT = ["output write binary", *RUN_FILES, debug_option]

@@ -60,10 +60,12 @@ def convert(
     from tiedtools.vectors import edit
     from tiedtools.vectors.formats import FOLDER
     from tiedtools.vectors.norms import unit
-    from tiedtools.vectors.vectors import Vectors, file_written, files_read, format_of
+    from tiedtools.vectors.vectors import Vectors, files_read, files_written, format_of
 
     format = format_of(target, format, dtype, quantize)
-    refuse_clashes([file_written(target, format)], [*files_read(source, source_format), *filter(None, [words])])
+    outputs = files_written(target, format)
+    refuse_clashes(outputs, filter(None, [words]))
+    refuse_clashes(outputs[:1], files_read(source, source_format))  # both may have the same word list
     vectors = Vectors.read(source, source_format, errors, skip_bad)
     if words:
         selected = dict.fromkeys(word for _, line in numbered_lines(words) if (word := line.rstrip("\r")))

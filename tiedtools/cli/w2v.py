@@ -113,6 +113,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     more = {
         "without --runs": SEVERAL[1:] if not runs else (),
         "with --runs": ("binary",) if runs else (),
+        "with --classes": ("binary",) if options["classes"] else (),
         "with --resample none": ("document",) if several.get("resample") == "none" else (),
         "with --runs, whose runs have one thread each": ("deterministic",) if runs >= config.threads else (),
         "with --init-from, without --grow": ("min_count", "max_vocab", "init_range") if unread else (),
@@ -136,7 +137,8 @@ def idle(config: Config) -> dict[str, str]:
         "with --cbow-sum": ("cbow_grad",) if config.cbow and config.cbow_sum else (),
         "with --negative 0": OF_SAMPLING if not config.negative else (),
         "without --subwords": OF_NGRAMS if not config.subwords else (),
-        "with --max-n 0": ("min_n",) if config.subwords and not config.max_n else (),
+        "with --max-n 0": ("min_n", "buckets") if config.subwords and not config.max_n else (),
+        "with --buckets 0": ("min_n", "max_n") if config.subwords and not config.buckets else (),
         "with separate negatives per target": ("shared_negatives", "precision") if config.exact else (),
     }
     return {name: reason for reason, names in reasons.items() for name in names}

@@ -46,6 +46,8 @@ def read_log(path: Any) -> list[dict[str, Any]]:
     """
     epochs, remedy = [], "give a file written by `log_json`"
     for number, figures in json_lines(path, remedy):
+        if "run" in figures:
+            raise TiedtoolsError(f"{path}:{number}: is of one of several runs, which have no curve; {remedy}")
         if "epoch" in figures:
             for name in NUMBERS:
                 value = figures.get(name)

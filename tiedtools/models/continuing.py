@@ -33,7 +33,7 @@ def require_same(source: Source, config: Any, names: Iterable[str], remedy: str 
     for name in names:
         was, now = source.settings.get(name, getattr(config, name)), getattr(config, name)
         if was != now:
-            use = f"omit `{name}`" if was is None else f"use `{name}={was}`"
+            use = {None: f"omit `{name}`", "untied": f"omit `{name}={now}`"}.get(was, f"use `{name}={was}`")
             raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {use}{remedy}")
 
 

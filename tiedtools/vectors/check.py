@@ -254,6 +254,7 @@ VOCABULARY = Kind("vocabulary", "`-read-vocab` reads it", Vocab.read)
 BEGINNINGS = {
     re.escape(manifest.START.decode()): Kind("run manifest", "`tiedtools rerun` reads it", read_manifest),
     r'\{"epoch": ': Kind("training log", "`tiedtools plot curves` reads it", read_json),
+    r'\{"run": \d+, "epoch": ': Kind("training log", "of `tiedtools w2v --runs`", read_json),
     r'\{"line": \d+, "source": ': Kind("attention weights", "`tiedtools plot attention` reads them", read_json),
     r'\{"\w+": ': Kind("JSON", "written by a command with --json", read_json),
     r"pass\tphrase\twords\tscore\t": Kind("phrase list", "`--phrases` reads it"),

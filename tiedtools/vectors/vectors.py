@@ -356,11 +356,11 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
     return format
 
 
-def file_written(path: str, format: str) -> str:
-    """Return the path to which `Vectors.write` writes vectors. Raises Contradiction for a name without a file."""
+def files_written(path: str, format: str) -> list[str]:
+    """Return the paths to which `Vectors.write` writes. Raises Contradiction for a name without a file."""
     if format == FOLDER:
-        return os.path.join(path, "model.safetensors")
-    return matrixfiles.paths(path, format)[0] if FORMATS[format].two_files else path
+        return [os.path.join(path, "model.safetensors")]
+    return [*matrixfiles.paths(path, format)] if FORMATS[format].two_files else [path]
 
 
 def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
@@ -386,6 +386,6 @@ def trained_format(path: str | None, binary: bool = False, two_files: bool = Tru
         elif format == FOLDER:
             other = f"name a file in the folder, such as {os.path.join(path or '', 'vectors.txt')}"
         else:
-            other = "use `tiedtools convert` for that format"
+            other = "choose another name"
         raise Contradiction(f"`output` {path}: would be read as {extension or format}; {other}")
     return format

@@ -60,8 +60,8 @@ class BitextReading(Reading):
         "Replace words, or symbols of `bpe`, that occur less often than this with `<unk>`."
     )
     max_vocab: int | None = setting(None, Range(3), metavar="N")(
-        "Keep only the most frequent words or symbols of each side: N at most, including `</s>` and `<unk>`.  [default:"
-        " no limit]"
+        "Keep only the most frequent words or symbols of each side (`tie=all`: of both together): N at most, including"
+        " `</s>` and `<unk>`.  [default: no limit]"
     )
     target_field: str | None = setting(None, metavar="NAME")(
         "Field or column of the target, like `field`.  [default: that of the source]"

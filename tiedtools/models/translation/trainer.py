@@ -56,7 +56,7 @@ class TranslationTrainer(Trainer):
             raise Contradiction("a validation text has two sides: give both `valid_source` and `valid_target`")
         self.validates = sides[0] is not None
         if self.validates and bleu and schedule.schedule == "halving":
-            raise Contradiction("`schedule=halving` reverts to the lowest-loss model; validate without `bleu`")
+            raise Contradiction("`schedule=halving` reverts to the lowest-loss model; use `bleu=False`")
         refuse_twice(self.files.write, config.tie != "none")
 
     def settings(self) -> dict[str, Any]:

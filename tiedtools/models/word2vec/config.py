@@ -55,7 +55,7 @@ class Config(Checked):
         {"cbow": "continuous bag of words.", "skipgram": "skip-gram."}
     )
     lr: float | None = setting(None, Range(0, 10**4, min_open=True))(
-        "Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with `fit_pmi` .2, .035]"
+        "Initial learning rate.  [default: .05 for CBOW, .025 for skip-gram; with `fit_pmi` .2 (`cbow_sum`: .05), .035]"
     )
     min_alpha: float | None = setting(None, Range(0, 10**4))(
         "Final learning rate, reached linearly, as in gensim.  [default: `lr` / 10000, as in word2vec.c]"

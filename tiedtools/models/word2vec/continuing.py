@@ -108,6 +108,8 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
         raise Contradiction(
             f"`freeze={freeze}` needs untied vectors: a tied model has one matrix; use `freeze=old`, or align vectors"
         )
+    if freeze == "old" and not continuation.grow:
+        raise Contradiction("`freeze=old` leaves nothing to train without `grow`; add it")
 
 
 def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> None:

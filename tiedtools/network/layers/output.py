@@ -10,7 +10,7 @@ from tiedtools.kernels.output import augmented as kernel
 from tiedtools.kernels.output import softmax, topk
 from tiedtools.kernels.output.softmax import WORDS, Weights
 from tiedtools.network.network import Step
-from tiedtools.network.params import Buffers, Fill, Params, stride
+from tiedtools.network.params import Buffers, Fill, Params
 from tiedtools.network.tables import Table
 
 # Predictions per block of kernels/output/softmax.py. With a large vocabulary, blocks shrink to limit the number of
@@ -157,9 +157,9 @@ class SampledSoftmax(Softmax):
         """Return the IDs of all words in the loss of a training step, with repetitions."""
         return np.concatenate([self.samples_of(step)[0], np.maximum(step.targets.ravel(), 0)])
 
-    def rows(self, words: np.ndarray) -> np.ndarray:
-        """Return the vectors of words, with padded rows."""
-        rows = np.empty((len(words), stride(self.n, self.params.dtype)), self.params.dtype)
+    def rows(self, words: np.ndarray, name: str) -> np.ndarray:
+        """Return the vectors of words, with padded rows, in the buffer `name`."""
+        rows = self.buffers(name, len(words), self.n)
         self.table.rows(rows, words)
         return rows
 
@@ -172,7 +172,7 @@ class SampledSoftmax(Softmax):
         index = np.full(self.V, S, np.int32)
         index[words] = np.arange(S, dtype=np.int32)
         index = np.where(targets < 0, np.int32(-1), index[np.maximum(targets, 0)])
-        W, W_true, b = self.rows(words), self.rows(true), params[self.b]
+        W, W_true, b = self.rows(words, "W"), self.rows(true, "W_true"), params[self.b]
         shift, true_shift = (-np.log(expected(which)).astype(number) for which in (words, true))
         if self.b:
             shift += b[words]
