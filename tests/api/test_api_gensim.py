@@ -222,6 +222,7 @@ def test_errors_are_those_of_python(tmp_path, vectors):
         lambda: tt.documents([{"text": "a b"}], "text"): TypeError,
         lambda: tt.SentenceVectors(vectors, 0.1).word_vectors: tt.TiedtoolsError,
         lambda: tt.Word2Vec().fit(open(tmp_path / "new", "w")): tt.TiedtoolsError,
+        lambda: tt.Word2Vec().fit(open(tmp_path / "new"), output=tmp_path / "new"): tt.Contradiction,
         lambda: vectors.most_similar("king", topn=-1): ValueError,
         lambda: tt.Word2Vec(size=0): ValueError,
         lambda: tt.Word2Vec(size="8"): TypeError,

@@ -258,7 +258,9 @@ def test_files(run, tmp_path):
     assert run("nbest", model, "--pairs", "--ids", blimp).exit_code == 2
 
 
-@pytest.mark.parametrize("line", ["a cat", '{"sentence_good": "a"}', '{"sentence_good": "a", "sentence_bad": 3}', "{"])
+@pytest.mark.parametrize(
+    "line", ["a cat", "a\tb\tc\td", '{"sentence_good": "a"}', '{"sentence_good": "a", "sentence_bad": 3}', "{"]
+)
 def test_wrong_line_is_named(tmp_path, line):
     (path := tmp_path / "pairs").write_text(f"{GOOD}\t{WORSE}\n{line}\n")
     refused(lambda: result_of(str(path)), "pairs:2: ")

@@ -46,7 +46,7 @@ def test_intervals_of_means_and_differences():
     middle = np.arctanh(many).mean()
     shifted = np.tanh(np.percentile(np.arctanh(many), [2.5, 97.5]) - middle)
     np.testing.assert_allclose(uncertainty.estimate(many, [0.0])[1:3], shifted)
-    assert np.isnan(uncertainty.estimate([0.5])[1:3]).all()
+    assert np.isnan(uncertainty.estimate([0.5])[1:3]).all() and uncertainty.estimate([1, 1], [0.2, 1])[1] == 0.6
     shares = uncertainty.estimate([0.9, 0.95, 1.0], fisher=False)
     assert shares == pytest.approx((0.95, 0.95 - 0.05 * stats.t.ppf(0.975, 2), 1, 3))
     # The interval is for the difference of two single runs: variances are not divided by the numbers of runs.

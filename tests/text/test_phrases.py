@@ -130,7 +130,8 @@ def test_wrong_list_is_named_with_its_line(tmp_path, line):
 )  # fmt: skip
 def test_wrong_settings(settings):
     refused(lambda: Phrases(**settings), kind=Contradiction)
-    refused(lambda: Phrases().apply([["a"]]).__next__(), "no phrases are learned")
+    for use in lambda: next(Phrases().apply([["a"]])), lambda: Phrases().save("/dev/null"):
+        refused(use, "no phrases are learned")
 
 
 def test_counts_are_exact_until_memory_is_full(monkeypatch, caplog):

@@ -24,13 +24,13 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import uncertainty
 from tiedtools.evaluation.comparison import PROJECTIONS, word_map
-from tiedtools.files.output import open_output
+from tiedtools.files.output import open_output, refuse_clashes
 from tiedtools.text.sources import counted, is_path
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs, is_runs, is_slices
-from tiedtools.vectors.vectors import Vectors
+from tiedtools.vectors.vectors import Vectors, files_read
 
 FIRST = {False: 20_000, True: 5_000}  # default number of words; True: of several runs
 MAPPED = 5  # runs whose cosines determine the map
@@ -54,6 +54,8 @@ def explore(
     min_count, seed = checked("min_count", min_count, int | None, Range(0)), checked("seed", seed, int, Range(0))
     if os.path.splitext(os.fspath(output))[1].lower() not in ("", ".html", ".htm"):
         raise Contradiction(f"{output}: the page is HTML; use a name ending in .html")
+    if is_path(vectors):
+        refuse_clashes([os.fspath(output)], files_read(os.fspath(vectors), format))
     with open_output(os.fspath(output)) as file:
         parts = parts_of(vectors, dict(format=format, errors=errors, skip_bad=skip_bad))
         data = contents(parts, first, top, min_count, projection, seed)

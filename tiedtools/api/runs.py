@@ -53,7 +53,10 @@ class Runs(runs.Runs):
         return uncertainty.neighbors(self, [self.sum_of(words)], *limits(topn, restrict))[0]
 
     def similarity(self, a: str, b: str) -> uncertainty.Estimate:
-        """Return the Estimate of the cosine of two words: its mean over runs and its 95% interval."""
+        """Return the Estimate of the cosine of two words: its mean and its 95% interval.
+
+        The mean is over the runs on the whole text or, if there are none, over all runs; see uncertainty.estimate.
+        """
         return uncertainty.estimate(*self.cosines(a, b))
 
     def cosines(self, a: str, b: str) -> list[Any]:

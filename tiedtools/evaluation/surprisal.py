@@ -133,7 +133,8 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
             if isinstance(record, Mapping) or isinstance(record, str) and record.startswith("{"):
                 fields = json.loads(record) if isinstance(record, str) else record
                 record = fields["sentence_good"], fields["sentence_bad"], fields.get("UID", name)
-            good, bad, paradigm = [*(record.split("\t") if isinstance(record, str) else record), name][:3]
+            good, bad, *rest = record.split("\t") if isinstance(record, str) else record
+            (paradigm,) = rest or [name]
             yield Pair(where, str(paradigm), split(good), split(bad))
         except (ValueError, KeyError, TypeError, RecursionError, TiedtoolsError):
             remedy = "give JSON lines with sentence_good and sentence_bad, or tab-separated columns"

@@ -61,7 +61,8 @@ def estimate(values: Any, whole: Any = (), fisher: bool = True) -> Estimate:
     else:
         ends = middle.mean() + np.array([-1, 1]) * stdtrit(n - 1, TAILS[1] / 100) * z.std(ddof=1)
     low, high = np.tanh(ends) if fisher else np.clip(ends, 0, 1)
-    return Estimate(float(center.mean()), float(low), float(high), n)
+    mean = float(center.mean())  # outside of the interval if a value is 1 or -1
+    return Estimate(mean, min(mean, float(low)), max(mean, float(high)), n)
 
 
 def difference(one: Any, two: Any, one_whole: Any = (), two_whole: Any = ()) -> Estimate:

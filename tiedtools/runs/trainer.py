@@ -22,7 +22,7 @@ from tiedtools.runs.files import RunFiles, Writer, refuse_reserved
 from tiedtools.runs.progress import EpochLog, Listener, Progress
 from tiedtools.text.phrases import PACKED, Phrases
 from tiedtools.text.raw import prepared
-from tiedtools.text.sources import counted, is_path, read_once, refuse_missing
+from tiedtools.text.sources import counted, file_of, read_once, refuse_missing
 from tiedtools.text.vocab import Vocab
 from tiedtools.vectors import matrixfiles
 from tiedtools.vectors.counts import packed
@@ -59,6 +59,7 @@ class Trainer(abc.ABC):
     targets   name -> path of each output, or None
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
+    also      further dataclasses of settings, for the manifest
     """
 
     Model: Any
@@ -69,6 +70,7 @@ class Trainer(abc.ABC):
     others: tuple[str | None, ...] = ()
     schedule: Any = None
     origin: str | None = None
+    also: tuple[Any, ...] = ()
     record: Record
     run_files: RunFiles
     model: Any = None  # the trained model, also if training was interrupted and the model is worth using
@@ -179,7 +181,7 @@ class Trainer(abc.ABC):
             raise TiedtoolsError(f"{existing}: exists, and may belong to another matrix; choose another name")
         self.run_files = files = RunFiles(self.targets, self.record, paths.manifest, paths.no_manifest, paths.log_json)
         outputs = [*files.targets.values(), *files.manifest_paths.values(), *self.others]
-        resume = should_resume(paths, outputs, list(filter(is_path, self.inputs)))
+        resume = should_resume(paths, outputs, list(filter(None, map(file_of, self.inputs))))
         self.config = with_precision(self.config, paths.checkpoint if resume else None)
         with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
@@ -235,9 +237,9 @@ class Trainer(abc.ABC):
     def describe(self, model: Any, text: Any, tokens: dict[str, int], resume: bool) -> None:
         """Record the settings and figures known before training."""
         record, config = self.record, model.config
-        for settings in filter(None, (self.files, config, self.schedule)):
+        for settings in filter(None, (self.files, config, self.schedule, *self.also)):
             record.settings |= dataclasses.asdict(settings)
-        record.settings |= {name: value for name in (*RAW, "phrases") if (value := model.settings.get(name))}
+        record.settings |= model.settings
         record.figures |= dict(seed=config.seed, threads=config.threads, tokens=tokens, words=len(text.vocab))
         record.figures |= dict(parameters=model.n_params, resumed=resume)
         record.counts = packed(self.written(model).counts)

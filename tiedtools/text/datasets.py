@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tiedtools.base.errors import TiedtoolsError, reason, unreadable
+from tiedtools.base.errors import NotFound, TiedtoolsError, reason, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files.output import open_output
 
@@ -130,7 +130,7 @@ def locate(names: Sequence[str], folder: str | os.PathLike[str] | None = None) -
         if path.is_dir():
             raise TiedtoolsError(f"{name}: is a directory; name a file")
         if not path.exists():
-            raise TiedtoolsError(f"{name}: no such file or data set; `tiedtools data list` lists the data sets")
+            raise NotFound(f"{name}: no such file or data set; `tiedtools data list` lists the data sets")
         located[name] = path
     return located
 

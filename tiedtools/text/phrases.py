@@ -123,9 +123,12 @@ class Phrases(Checked):
         """Return a function that joins the phrases in whole lines of a text, with a space between words."""
         from tiedtools.text.phrasetext import Joiner
 
+        self.require_passes()
+        return Joiner(self)
+
+    def require_passes(self) -> None:
         if not self.passes:
             raise TiedtoolsError("no phrases are learned; call `fit` with a text, or `load`")
-        return Joiner(self)
 
     def learn(self, paths: list[Any], errors: str = "strict") -> Iterator[bytes]:
         """Find the phrases of each pass; return an iterator over blocks of the text with phrases joined.
@@ -143,6 +146,7 @@ class Phrases(Checked):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the phrases as tab-separated lines: pass, phrase, words, score, count."""
+        self.require_passes()
         with open_packed(os.fspath(path)) as file:
             self.write(file)
 

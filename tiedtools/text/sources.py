@@ -55,6 +55,12 @@ def is_path(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike))
 
 
+def file_of(source: Any) -> Any:
+    """Return the path of a source, or of an open file, or None."""
+    name = source if is_path(source) else getattr(source, "name", None)
+    return name if is_path(source) or isinstance(name, str) and os.path.isfile(name) else None
+
+
 def read_once(*paths: Any) -> None:
     """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
     if paths.count("-") > 1:

@@ -72,13 +72,16 @@ def settings(path: str) -> dict[str, Any]:
 
 
 def recorded(path: str) -> dict[str, Any] | None:
-    """Return the manifest of a vector file; None if there is none, or if it records a file of another size."""
+    """Return the manifest of a vector file; None if there is none, or if a file or word list in it has another size."""
     try:
         with open(manifest.beside(path), "rb") as file:
             record = manifest.loads(file.read(), file.name)
         size, names = os.path.getsize(path), {os.path.basename(path), os.path.basename(os.path.realpath(path))}
-        outputs = [(output.get("bytes"), os.path.basename(str(output.get("path")))) for output in record["outputs"]]
-        return record if any(n == size and name in names for n, name in outputs) else None
+        sizes = {os.path.basename(str(output.get("path"))): output.get("bytes") for output in record["outputs"]}
+        lists = all(
+            sizes.get(os.path.basename(file), n) == n for file in files_read(path) if (n := os.path.getsize(file))
+        )
+        return record if lists and any(sizes.get(name) == size for name in names) else None
     except (OSError, TiedtoolsError):
         return None
 

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tiedtools.base.errors import Contradiction, TiedtoolsError, brief, quoted, unreadable
+from tiedtools.base.errors import Contradiction, NotFound, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files.modelfile import Arrays, npy_header
 from tiedtools.files.output import STDOUT, open_output
@@ -164,7 +164,7 @@ def words_of(path: str, format: str) -> str:
     if existing := next(filter(os.path.exists, lists), None):
         return existing
     if not os.path.exists(path):
-        raise TiedtoolsError(f"{path}: no such file; give the name of a file")
+        raise NotFound(f"{path}: no such file; give the name of a file")
     or_else = " (or .vocab, .txt)" * (len(lists) > 1)
     raise TiedtoolsError(f"{path}: has no list of words beside it; write one word per line to {lists[0]}{or_else}")
 

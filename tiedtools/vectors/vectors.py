@@ -380,9 +380,10 @@ def trained_format(path: str | None, binary: bool = False, two_files: bool = Tru
     if binary and named:
         raise Contradiction(f"`output` {path}: is in the format {named}; omit `binary`, or choose another name")
     format = named or ("binary" if binary else "text")
-    if extension == ".npz" or format == FOLDER or FORMATS[format].two_files and not two_files:
-        if extension == ".npz":
-            other = "choose another name, .npz is for models"
+    kept = {".npz": "models", ".ftz": "quantized vectors"}.get(extension)
+    if kept or format == FOLDER or FORMATS[format].two_files and not two_files:
+        if kept:
+            other = f"choose another name, {extension} is for {kept}"
         elif format == FOLDER:
             other = f"name a file in the folder, such as {os.path.join(path or '', 'vectors.txt')}"
         else:

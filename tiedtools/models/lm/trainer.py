@@ -86,6 +86,7 @@ class LstmTrainer(LmTrainer):
                 raise Contradiction("`unit_embeddings` would change the vectors that `freeze` keeps; omit one")
             if self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab`; omit one")
+            self.also = (continuation,)
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
 
     @property

@@ -76,7 +76,9 @@ class Word2VecTrainer(Trainer):
         require_vectors(config, self.files.write)
         if resampling.runs:
             self.prepare_runs()
+            self.also = (self.resampling,)
         if continuation.init_from:
+            self.also += (continuation,)
             self.source = read_source(continuation.init_from)
             check(self.source, config, continuation)
             self.origin = files_read(continuation.init_from)[0]
