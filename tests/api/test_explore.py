@@ -96,7 +96,8 @@ def test_mistakes_leave_an_existing_page_alone(tmp_path, run, monkeypatch):
     for name, *options in ["none.txt"], ["two.txt"], ["two.txt", "--min-count", 3], ["two.txt", "--first", 2]:
         failed = run("explore", tmp_path / name, "-o", page, *options)
         assert failed.exit_code and "tiedtools" in failed.stderr and failed.stdout == ""
-    pytest.raises(tt.Contradiction, tt.explore, page, page)
+    with pytest.raises(tt.Contradiction):
+        tt.explore(page, page)
     monkeypatch.setitem(sys.modules, "plotly", None)
     assert 'pip install "tiedtools[explore]"' in run("explore", tmp_path / "two.txt", "-o", page).stderr
     assert page.read_text() == "earlier" and len([*tmp_path.iterdir()]) == 2
