@@ -29,7 +29,7 @@ wv.vectors
 wv.vector_size
 wv.index_to_key
 wv.key_to_index["pear"]
-wv.get_index("pear")
+wv.get_index("pear"), wv.get_index("plum", -1)
 wv.has_index_for("pear"), wv.has_index_for("plum"), "pear" in wv, "plum" in wv, len(wv)
 wv.get_normed_vectors()
 wv.most_similar("king", topn=3)
@@ -40,7 +40,7 @@ wv.similar_by_key("king", restrict_vocab=5)
 wv.similar_by_vector(wv["king"] + wv["pear"], topn=3)
 wv.similarity("king", "queen")
 wv.distance("king", "queen")
-wv.distances("king")
+wv.distances("king", None)
 wv.distances("king", ["queen", "lake"])
 wv.distances(wv["king"] - wv["man"])
 wv.doesnt_match(["king", "queen", "man", "lake"])
@@ -49,7 +49,7 @@ wv.rank("king", "pear")
 wv.rank("king", "king")
 wv.closer_than("king", "pear")
 wv.most_similar_to_given("king", ["pear", "lake", "man"])
-wv.get_mean_vector(["king", "plum", "pear"])
+wv.get_mean_vector(["king", "plum", wv["pear"] * 3])
 wv.get_mean_vector(["king", "pear"], weights=[2, -1], pre_normalize=False, post_normalize=True)
 """
 
@@ -92,8 +92,8 @@ def test_files_are_exchanged_with_gensim(tmp_path, binary):
     assert theirs.index_to_key == vectors.words
     np.testing.assert_array_equal(theirs.vectors, tt.load(tmp_path / "ours").matrix)
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
-    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", None, binary, "utf8", "ignore", 3)
-    assert read.words == theirs.index_to_key[:3]
+    read = tt.Vectors.load_word2vec_format(tmp_path / "theirs", None, binary, "UTF-8", "ignore", 3)
+    assert read.words == theirs.index_to_key[:3] and read.rank("é", "é") == 1
     np.testing.assert_array_equal(read.matrix, theirs.vectors[:3])
     for load in tt.load, tt.Vectors.load:
         np.testing.assert_array_equal(load(tmp_path / "theirs").matrix, theirs.vectors)

@@ -243,12 +243,14 @@ def test_every_command_reports_a_full_standard_output(tmp_path, command, unbuffe
     (tmp_path / "c").write_text(LINES)
     (tmp_path / "v").write_text("3 2\nthe 1 2\ncat 2 1\nsat 1 1\n")
     with open("/dev/full", "wb") as full:
-        streams = dict(stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+        streams = dict(stdout=full, stderr=subprocess.PIPE)
+        streams["env"] = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "HOME": str(tmp_path)}
         command = [sys.executable, "-m", "tiedtools", *command.split()]
         result = subprocess.run(command, cwd=tmp_path, text=True, **streams)
     problem = "cannot be written: No space left on device; free some space, or write elsewhere"
-    told = f"tiedtools: standard output: {problem}\n"
-    assert result.returncode == 1 and result.stderr.endswith(told) and "Exception" not in result.stderr
+    saved = "".join(f"; saved in {path}" for path in tmp_path.glob("vectors-*/vectors"))
+    assert result.stderr.endswith(f"tiedtools: standard output: {problem}{saved}\n") and bool(saved) == ("9" in command)
+    assert result.returncode == 1 and "Exception" not in result.stderr
 
 
 SAMPLE = "the cat sat on the mat\n" * 200

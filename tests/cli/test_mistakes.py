@@ -63,7 +63,7 @@ MISTAKES = r"""
 1 w2v text --phrases empty | empty: is empty; give a list
 1 w2v text -output nowhere/v | nowhere/v: cannot be written
 2 w2v text -output / | name a file in the folder, such as /vectors.txt
-2 w2v text -output v.npz | choose another name, .npz is for models
+2 w2v text -output v.ftz | choose another name, .ftz is for quantized
 1 w2v text -read-vocab nowhere | nowhere
 1 w2v text -min-count 1000000 | no word
 2 w2v text --log-json - | --log-json cannot be standard output
@@ -79,13 +79,11 @@ MISTAKES = r"""
 2 w2v missing --tie-signs --write sum | --write sum: input and output vectors differ only in signs
 2 w2v missing --tie-signs --write concat | their concatenation repeats them; use --write in
 2 w2v missing --min-alpha .06 | --min-alpha 0.06 is above --lr 0.05; lower it
-2 lstm missing --log-json "" | --log-json cannot be standard output or empty
 2 lstm text --tie --hidden 400 | make --size and --hidden equal, or use --tie-linear
 2 lstm text -valid x --valid-share .2 | choose one
 2 lstm text --preset zaremba | zaremba-small, zaremba-medium
 2 lstm text --hidden 9 --write sum | 200 and 9 dimensions
 2 lstm text --dropout 1 | dropout
-1 lstm text -debug 0 --checkpoint nowhere/c | nowhere/c: cannot be written
 1 lstm text -debug 0 -valid nowhere/v | nowhere/v: cannot be read
 1 lstm text -debug 0 --batch 1000 | lower --batch
 2 lm --depth 2 text | --depth describes recurrent highway networks: set --cell rhn
@@ -106,7 +104,6 @@ MISTAKES = r"""
 1 rnnlm text -debug 0 -test . -rnnlm m | .: Is a directory
 1 rnnlm text -debug 0 -test none -rnnlm m | none: No such file
 2 rnnlm -rnnlm m -test - -lm-prob - | read only once
-2 rnnlm -rnnlm m -test - --save-model s | a TEXT;
 1 rnnlm -rnnlm m -test "" | '': No such file or directory
 2 convert missing v.npz | v.npz: would be read as a model file
 2 convert missing v.npy.gz | format npy is not compressed

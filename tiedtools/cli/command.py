@@ -61,8 +61,9 @@ def command(
             inputs = paths(options, reads)
             inputs += [options["phrases"]] if options.get("phrases") not in (None, NONE) else []
             read_once(*inputs)
-            refuse_clashes(paths(options, writes), inputs)
             output = options.pop("output") if "output" in writes.split() else None
+            others = paths(options, " ".join({*writes.split()} - {"output"}))
+            refuse_clashes([output or "-", *others], inputs)
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes
             with contextlib.nullcontext() if output is None else open_packed(output) as file:

@@ -246,6 +246,7 @@ def ppl(
     if words:
         yield from word_table(surprisals(model, lexicon, inputs[0], errors, independent, batch, unit, separator), unit)
         return
+    perplexity.codes(lexicon, probed)  # fails before the texts are scored
     all_texts = perplexity.Totals(lexicon.unk)
     for name, text in zip(texts, inputs):
         totals = perplexity.Totals(lexicon.unk)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, command, warn_idle
+from tiedtools.cli.command import Answer, command, paths, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.files.output import refuse_clashes
@@ -34,6 +34,7 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
         def run(output: str, **options: Any) -> Any:
             from tiedtools.evaluation import pictures
 
+            refuse_clashes([output], paths(options, attributes.get("reads", "")))
             with pictures.picture(output, width) as axes:
                 return function(pictures, axes, **options)
 

@@ -19,7 +19,7 @@ from tiedtools.cli.uncertainty import run_answers
 from tiedtools.files.families import FAMILIES, LANGUAGE
 from tiedtools.files.output import refuse_clashes
 from tiedtools.text.raw import as_trained, prepared, splitter
-from tiedtools.text.sources import shown
+from tiedtools.text.sources import STDIN, shown
 
 HEADERS = {1: ("word", "cosine"), 3: ("a b c", "score")}  # size of a query -> columns of its words and of scores
 CHUNK = 1 << 16  # maximum bytes of standard input answered as one batch
@@ -142,7 +142,7 @@ def answers(
     paths, limit = [path, *others], limit or (lambda *_: (restrict,))
     if len(words) % size:
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
-    if not words and "-" in paths:
+    if not words and {*STDIN} & {*paths}:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
     if any(map(is_runs, paths)):
         given = {"--format": format, "--counts": counts, "--method mul": settings.get("method") == "mul"}

@@ -55,6 +55,8 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     if recorded.get("ranks", 1) > 1:
         raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
     differences = changed_environment(recorded, manifests.environment())
+    if recorded.get("resumed"):
+        differences.append("the recorded run was resumed, perhaps with other options")
     if recorded.get("stopped"):
         what = f"the recorded run was interrupted ({recorded['stopped']})"
         log.warning(f"{path}: {what}; this run completes, so outputs differ")
@@ -69,7 +71,7 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     targets = {option: os.path.join(folder, file) for option, file in files.items()}
     if slices:
         targets["output"] = folder
-    for target in targets.values():
+    for target in [*targets.values(), *map(manifests.beside, targets.values())]:
         if os.path.lexists(target):
             raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]

@@ -14,8 +14,8 @@ from tiedtools.base.settings import Files
 from tiedtools.cli.command import warn_idle
 from tiedtools.cli.options import explicit, option_names
 from tiedtools.cli.report import show_messages
-from tiedtools.files.manifest import Record
-from tiedtools.files.output import split_compression
+from tiedtools.files.manifest import Record, beside
+from tiedtools.files.output import parts, split_compression
 
 FILES = {field.name for field in dataclasses.fields(Files)}
 
@@ -49,7 +49,8 @@ def free_name(ctx: click.Context) -> str | None:
     if ctx.command.name == "w2v":
         kind = "runs" if ctx.params["runs"] else "vectors.bin" if ctx.params["binary"] else "vectors.txt"
     names = (f"{stem}{number}.{kind}" for number in itertools.chain([""], itertools.count(-2, -1)))
-    return next(name for name in names if not os.path.lexists(name))
+    taken = lambda name: os.path.lexists(name) or os.path.lexists(beside(name)) or parts(os.path.realpath(name))
+    return next(name for name in names if not taken(name))
 
 
 def settings_of(ctx: click.Context) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def cosine(files: str, terms: tuple[str, ...], other: str | None) -> Answer:
     return Answer(aligned(lines, 2), {"cosines": results})
 
 
-@command("stability", "Measure how stable the neighbors of words are over training runs.", reads="path")
+@command("stability", "Measure how stable the neighbors of words are over training runs.", reads="path", writes="plot")
 @click.argument("path", metavar="RUNS")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @integer("top", 10, "Number of nearest neighbors.", also="k")

@@ -137,7 +137,7 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
         yield Answer(text, result, status=int(bool(kinds)))
 
 
-@command("pca", "Report the variance retained by principal components.", reads="files",
+@command("pca", "Report the variance retained by principal components.", reads="files", writes="plot",
          without_json={"components": "--json includes the curves; omit --components"})  # fmt: skip
 @click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
 @flag("components", "Print the retained variance for each number of components.")

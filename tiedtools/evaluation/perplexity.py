@@ -192,6 +192,14 @@ def score_text(
 REPEAT = None  # for `mean_probabilities`, the previous word
 
 
+def codes(lexicon: Lexicon, words: Iterable[Any]) -> dict[Any, Any]:
+    """Map words for `mean_probabilities` to their IDs, -1 for REPEAT. Raises TiedtoolsError for an unknown word."""
+    index = {word: -1 if word is REPEAT else lexicon.index.get(NEWLINE if word == END else word) for word in words}
+    if unknown := [word for word, code in index.items() if code is None]:
+        raise TiedtoolsError(f"{unknown[0]!r} is not in the model's vocabulary; check its spelling")
+    return index
+
+
 def mean_probabilities(
     model: Any, lexicon: Lexicon, path: Any, words: Iterable[Any], errors: str = "strict"
 ) -> dict[str, tuple[float, float]]:
@@ -203,10 +211,7 @@ def mean_probabilities(
 
     Raises TiedtoolsError if a word is not in the vocabulary, and as score_text does.
     """
-    index = {word: -1 if word is REPEAT else lexicon.index.get(NEWLINE if word == END else word) for word in words}
-    for word, code in index.items():
-        if code is None:
-            raise TiedtoolsError(f"{word!r} is not in the model's vocabulary; check its spelling")
+    index = codes(lexicon, words)
 
     def measure(model: Any, ids: np.ndarray, targets: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """Return the probability of each word, and whether it is the target, [T, B, words, 2]."""

@@ -162,7 +162,11 @@ class Record:
             memory=dict(estimated_mb=self.need and round(self.need / 1e6), peak_mb=round(memory.peak() / 1e6)),
             inputs=self.sources.found,
             outputs=[
-                dict(option=name.replace("_", "-"), path=path, **(digests.of_file(path) if is_file(path) else {}))
+                dict(
+                    option=name.replace("_", "-"),
+                    path=path,
+                    **(digests.of_file(path) if is_file(path) and os.path.exists(path) else {}),
+                )
                 for name, path in outputs.items()
             ],
             options={self.names.get(name, name).lstrip("-"): value for name, value in self.options.items()},

@@ -118,15 +118,26 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
         raise
 
 
+def partial_name(target: str) -> tuple[str, str]:
+    """Return (folder, beginning of the name) of the partial files of `target`."""
+    folder, name = os.path.split(target)
+    return folder, f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
+
+
+def parts(target: str) -> list[str]:
+    """Return the paths of the partial files of `target`, of processes that write it or were killed."""
+    folder, stem = partial_name(target)
+    return glob.glob(f"{glob.escape(folder)}/{stem}*.part")
+
+
 def new_part(target: str) -> tuple[int, str]:
     """Create a partial file beside `target` and return (file descriptor, path).
 
     Partial files left by killed processes are removed: they are not locked. A locked one is that of a process, on any
     machine, that is alive.
     """
-    folder, name = os.path.split(target)
-    stem = f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
-    for path in glob.glob(f"{glob.escape(folder)}/{stem}*.part"):
+    folder, stem = partial_name(target)
+    for path in parts(target):
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
@@ -204,7 +215,10 @@ def write_elsewhere(writers: dict[str, Callable[[Any], Any]], error: BaseExcepti
 
 
 def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
-    """Raise Contradiction if an output path (None: no output) is also an input or another output."""
+    """Raise Contradiction if an output path (None: no output) is also an input or another output.
+
+    Standard input and output may be redirected from and to files, and a URL may name a local file.
+    """
 
     def target(path: str) -> Any:
         if is_special(path):  # several outputs may share a device or a pipe
@@ -213,10 +227,9 @@ def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None
             return (status := os.stat(path)).st_dev, status.st_ino  # "Text" and "text" may be one file
         return os.path.realpath(path)
 
-    # Standard input may be redirected from a file, and a URL may name a local file.
     taken = {target("/dev/stdin" if path == "-" else os.fspath(path).removeprefix("file://")) for path in inputs}
     for path in (path for path in outputs if path is not None):
-        name = "-" if path in STDOUT else target(path)
+        name = target("/dev/stdout" if path in STDOUT else path)
         if name in taken - {os.devnull}:
             what = "is used as both input and output, or for two outputs"
             raise Contradiction(f"{path}: {what}; give each its own file")

@@ -161,10 +161,12 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                     with target.stack:
                         write_both(target.file)
                 except TiedtoolsError as error:
-                    if not is_file(target.path) or not isinstance(error.__context__, OSError):
+                    rescuable = is_file(target.path) or target.path in STDOUT
+                    if not rescuable or not isinstance(error.__context__, OSError):
                         raise
                     files = {target: write} | ({self.outputs[BESIDE[name]]: write_beside} if write_beside else {})
-                    paths = write_elsewhere({each.path: writer for each, writer in files.items()}, error)
+                    names = {each: "vectors" if each.path in STDOUT else each.path for each in files}
+                    paths = write_elsewhere({names[each]: writer for each, writer in files.items()}, error)
                     for each, path in zip(files, paths):
                         each.final = path
                     if targets is None:

@@ -56,14 +56,18 @@ Listener = Progress | Forwarder
 
 
 class EpochLog(Forwarder):
-    """Writes the figures of each epoch as JSON lines to a text file, if there is one (else None)."""
+    """Writes the figures of each epoch as JSON lines to a text file, if there is one (else None).
 
-    def __init__(self, file: TextIO | None, listener: Listener) -> None:
+    prepare  function to call before the first line is written
+    """
+
+    def __init__(self, file: TextIO | None, listener: Listener, prepare: Callable[[], object] = lambda: None) -> None:
         super().__init__(listener)
-        self.file = file
+        self.file, self.prepare = file, prepare
 
     def begin(self, total: int, begun: int = 0, history: Sequence[dict[str, Any]] = (), endless: bool = False) -> None:
         self.listener.begin(total, begun, history, endless)
+        self.prepare()
         for figures in history:
             self.write(**figures)
 
@@ -93,7 +97,7 @@ class Callbacks(Forwarder):
     failure    the exception that a function raised, if one did
     """
 
-    failure: Exception | None = None
+    failure: BaseException | None = None
 
     def __init__(
         self, on_epoch: Callback | None = None, on_timer: Callback | None = None, seconds: float = 10.0,
@@ -135,7 +139,7 @@ class Callbacks(Forwarder):
         answer: object = False
         try:
             answer = function(figures)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = error
         if bar:
             if sys.stdout is not None:

@@ -14,7 +14,14 @@ from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import NONE, SIDES, Files, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.manifest import Record
-from tiedtools.files.output import check_space, refuse_clashes, refuse_directory, refuse_packed, split_compression
+from tiedtools.files.output import (
+    check_space,
+    open_output,
+    refuse_clashes,
+    refuse_directory,
+    refuse_packed,
+    split_compression,
+)
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
@@ -185,7 +192,7 @@ class Trainer(abc.ABC):
         self.config = with_precision(self.config, paths.checkpoint if resume else None)
         with files, digests.Recorder(self.record.inputs) as self.record.sources:
             try:
-                model = self.run(EpochLog(files.log, progress or Progress()), resume)
+                model = self.run(EpochLog(files.log, progress or Progress(), files.begin_log), resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
                 kept = paths.checkpoint and os.path.exists(paths.checkpoint)
@@ -198,8 +205,6 @@ class Trainer(abc.ABC):
         """Train, write, and return the model. Raises the exceptions of `train`, without the final message."""
         record, files, stopped = self.record, self.run_files, None
         text, tokens = self.read()
-        if "save_vocab" in files.outputs:
-            files.write("save_vocab", text.vocab.write)
         with compiling(progress, self.Model.KERNELS):
             self.Model.warm_up(self.config)
         record.need = memory.check(self.memory(text), self.advice, self.no_memory_check)
@@ -211,7 +216,8 @@ class Trainer(abc.ABC):
         run = self.begin(model, text, resume)
         if resume:
             log.info(f"resumed: {run.standing}")
-        files.begin_log()
+        if "save_vocab" in files.outputs:
+            files.write("save_vocab", text.vocab.write)
         try:
             run.go(progress)
         except (KeyboardInterrupt, Diverged) as stop:
@@ -290,6 +296,9 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
             raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
         if path:
             refuse_directory(path)
+    if checkpoint:
+        with open_output(checkpoint, lambda partial, _: os.unlink(partial)):
+            pass  # fails before the log of an earlier run is emptied
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import re
 import typing
 import zlib
 from collections.abc import Callable, Iterator
@@ -80,6 +81,8 @@ class Phrases(Checked):
 
     def mistakes(self) -> Iterator[tuple[str, bool]]:
         yield f"`delimiter={self.delimiter}` must be one word", WORD.fullmatch(self.delimiter) is None
+        spelled = self.delimiter + "".join(self.connector_words)
+        yield "`delimiter` and `connectors` must be valid Unicode", re.search("[\ud800-\udfff]", spelled) is not None
         least, most = (-1, 1) if self.scoring == "npmi" else (0, math.inf)
         for value in self.thresholds:
             yield f"`threshold={value}` must be from {least} to {most}", not least <= value <= most

@@ -136,7 +136,7 @@ class Joiner:
 
     def __call__(self, text: str) -> str:
         """Return whole lines with phrases joined and a space between words."""
-        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
+        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode(errors="replace"))])
         for one in self.passes:
             ids = one.join(ids)
         return spell(self.table, ids, True).decode()

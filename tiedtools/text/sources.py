@@ -32,6 +32,7 @@ ZERO_BYTE = (
     "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16; office programs save text as UTF-8"
 )
 
+STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
     **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "in UTF-32; `iconv -f UTF-32 -t UTF-8` converts it"),
@@ -56,14 +57,18 @@ def is_path(source: Any) -> bool:
 
 
 def file_of(source: Any) -> Any:
-    """Return the path of a source, or of an open file, or None."""
-    name = source if is_path(source) else getattr(source, "name", None)
-    return name if is_path(source) or isinstance(name, str) and os.path.isfile(name) else None
+    """Return a path of a source, or of the regular file that it reads, or None."""
+    if is_path(source):
+        return source
+    name = getattr(source, "name", None)
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        name = name if isinstance(name, str) and os.path.isfile(name) else f"/dev/fd/{source.fileno()}"
+    return name if isinstance(name, str) and os.path.isfile(name) else None
 
 
 def read_once(*paths: Any) -> None:
     """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
-    if paths.count("-") > 1:
+    if sum(path in STDIN for path in paths) > 1:
         raise Contradiction("standard input can be read only once; give a file for the other")
 
 

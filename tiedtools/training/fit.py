@@ -144,8 +144,9 @@ class Fit(Session, Standing):
         """Return the options that determine the result, which must match for the run to resume."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # These options do not change what a thread computes, or change only the number of epochs.
-        free = dict(threads=True, epochs=self.training.sessions == 1, min_improvement=not self.endless)
-        options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
+        kind = self.model.kind
+        free = dict(threads=kind != "rnnlm", epochs=self.training.sessions == 1, min_improvement=not self.endless)
+        options = {"kind": kind, **config, **training, **getattr(self.model, "continued", {})}
         options["bleu"] = bool(self.measure)
         return {name: value for name, value in options.items() if not free.get(name)}
 

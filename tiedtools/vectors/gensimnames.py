@@ -44,13 +44,14 @@ class GensimNames(Renaming):
         "evaluate_word_pairs": '`tiedtools.evaluate_similarity(vectors, "pairs.tsv")`',
         "most_similar_cosmul": '`analogy("man", "king", "woman", method="mul")`',
         "save": '`write("vectors.npy")`, which `tiedtools.load` reads',
+        "vectors_norm": "`get_normed_vectors()`", "word_vec": "`get_vector(word)`", "index2entity": "`words`",
+        "words_closer_than": "`closer_than(a, b)`", "vectors_for_all": "`restrict(words)`",
         "vocab": "`index`, a dict: word -> row, and `counts`", "wmdistance": "`to_gensim().wmdistance(...)`",
     }  # fmt: skip
     index_to_key = index2word = same_as("words")
     key_to_index = same_as("index")
     vectors = same_as("matrix")
     vector_size = same_as("dim")
-    get_index = same_as("row")
     has_index_for = same_as("__contains__")
 
     def to_gensim(self: Any) -> Any:
@@ -76,6 +77,10 @@ class GensimNames(Renaming):
             vectors.counts = np.array(keyed.expandos["count"], np.int64)
         return vectors
 
+    def get_index(self: Any, key: str, default: int | None = None) -> int:
+        """Return the row of a word; of an unknown one, the default, if there is one."""
+        return default if default is not None and key not in self.index else self.row(key)
+
     def get_vector(self: Any, key: str, norm: bool = False) -> np.ndarray:
         """Return the vector (E,) of a word; norm: at length 1."""
         return unit(self[[key]])[0] if norm else self[key]
@@ -96,9 +101,9 @@ class GensimNames(Renaming):
 
     similar_by_word = similar_by_key = similar_by_vector
 
-    def distances(self: Any, word_or_vector: Any, other_words: Iterable[str] = ()) -> np.ndarray:
+    def distances(self: Any, word_or_vector: Any, other_words: Iterable[str] | None = ()) -> np.ndarray:
         """Return 1 - cosine of a term and each of the other words, or, without these, all words: float32 [n]."""
-        words = listed(other_words)
+        words = [] if other_words is None else listed(other_words)
         return 1 - unit(self[words] if words else self.matrix) @ unit(self.vector_of(word_or_vector)[None])[0]
 
     def distance(self: Any, w1: Any, w2: str) -> float:
@@ -113,8 +118,9 @@ class GensimNames(Renaming):
 
     def closer_than(self: Any, key1: str, key2: str) -> list[Any]:
         """List the words nearer to `key1` than `key2` is, by row, without `key1`."""
-        distances, first = self.distances(key1), self.row(key1)
-        return [self.words[row] for row in np.flatnonzero(distances < distances[self.row(key2)]) if row != first]
+        distances = self.distances(key1)
+        near = np.flatnonzero(distances < distances[self.row(key2)])
+        return [word for row in near if (word := self.words[row]) != key1 and self.index[word] == row]
 
     def rank(self: Any, key1: str, key2: str) -> int:
         """Return the rank of `key2` among the neighbors of `key1`, from 1."""
@@ -126,7 +132,7 @@ class GensimNames(Renaming):
     ) -> np.ndarray:  # fmt: skip
         """Return the weighted mean (E,) of terms: the sum of weight times vector over the sum of absolute weights.
 
-        pre_normalize, post_normalize  scale each vector, or the mean, to length 1
+        pre_normalize, post_normalize  scale the vector of each word, or the mean, to length 1
         ignore_missing                 leave unknown words out instead of raising KeyError
 
         Raises ValueError if no term is left, or the number of weights differs.
@@ -140,7 +146,9 @@ class GensimNames(Renaming):
         if not known:
             raise Contradiction("the mean of no words is undefined; give words that have vectors")
         rows = np.stack([self.vector_of(keys[k]) for k in known])
-        mean = factors[known] @ (unit(rows) if pre_normalize else rows) / (np.abs(factors[known]).sum() or 1)
+        words = [pre_normalize and isinstance(keys[k], str) for k in known]
+        rows[words] = unit(rows[words])
+        mean = factors[known] @ rows / (np.abs(factors[known]).sum() or 1)
         return unit(mean[None])[0] if post_normalize else mean
 
     def n_similarity(self: Any, ws1: Iterable[Any], ws2: Iterable[Any]) -> float:
@@ -172,13 +180,15 @@ class GensimNames(Renaming):
         cls: Any, fname: Path, fvocab: Path | None = None, binary: bool = False, encoding: str = "utf8",
         unicode_errors: str = "strict", limit: int | None = None, *, no_header: bool = False
     ) -> Any:  # fmt: skip
-        """Read word2vec's text or binary format, and return at most the first `limit` vectors.
+        """Read word2vec's text or binary format, and return at most the first `limit` vectors (0: all).
 
         fvocab     file of the counts of the words, as word2vec writes it
         no_header  whether the first line of the text is a vector, as in GloVe's files
         """
-        one_of("encoding", encoding, ("utf8", "utf-8"))
+        one_of("encoding", encoding.lower().replace("_", "-"), ("utf8", "utf-8"))
+        if binary and no_header:
+            raise Contradiction("`no_header` is for text; omit `binary`")
         vectors = cls.read(fname, "binary" if binary else "glove" if no_header else "text", unicode_errors)
         if fvocab is not None:
             vectors.counts = word_counts(os.fspath(fname), vectors.words, os.fspath(fvocab))
-        return vectors[: checked("limit", limit, int | None, Range(0))]
+        return vectors[: checked("limit", limit, int | None, Range(0)) or None]

@@ -24,10 +24,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction, NotFound, TiedtoolsError, brief, quoted, unreadable
 from tiedtools.base.messages import log
 from tiedtools.files.modelfile import Arrays, npy_header
-from tiedtools.files.output import STDOUT, open_output
+from tiedtools.files.output import STDOUT, is_file, open_output
 from tiedtools.text.sources import byte_lines, counted, open_source
 from tiedtools.vectors import streams
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK
@@ -244,9 +245,12 @@ def write(path: str, words: Sequence[str], matrix: np.ndarray, format: str, dtyp
             raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
     listed = format == "tsv" and os.path.isfile(words_path)
     same = listed and words_in(Rows(words_path, "surrogateescape"), words_path) == words
-    with open_output(matrix_path) as matrix_file:
+    with contextlib.ExitStack() as stack, open_output(matrix_path) as matrix_file:
         pkgutil.resolve_name(FORMATS[format].write)(matrix_file, matrix, dtype)
-        matrix_file.flush()  # reports a full disk before either file is renamed
+        matrix_file.flush()
+        if is_file(matrix_path):
+            os.fsync(matrix_file.fileno())  # reports a full disk before either file is renamed
+        stack.enter_context(interrupts.deferred())  # until both are renamed
         if not same:
             with open_output(words_path) as words_file:
                 write_words(words_file, words)
@@ -260,6 +264,7 @@ def foreign_list(path: Any, format: str) -> str | None:
     matrix_path, words_path = paths(path, format)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
+    shared |= os.path.islink(words_path)
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not os.path.exists(matrix_path))
     return next(filter(os.path.isfile, lists), None)
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tiedtools.base.errors import TiedtoolsError, quoted
+from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import counted, open_source
@@ -290,6 +290,8 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
     # UTF-8 cannot encode surrogates.
     unwritable = re.compile(rf"{FORMATS[format].unwritable}|[\ud800-\udfff]", re.IGNORECASE)
     for row, word in enumerate(words, 1):
+        if not isinstance(word, str):
+            raise Mistyped(f"word {row:,}: {quoted(word)} is not a str; convert it")
         if not word or unwritable.search(word):
             problem = f"is empty, or has characters that {format} files cannot hold; rename it"
             if re.search(SPACES, word):

@@ -175,7 +175,7 @@ class Vectors(GensimNames):
         return Vectors(*self.matrix.compose(listed(words)))
 
     def most_similar(
-        self, positive: Terms | None = (), negative: Terms | None = (), topn: int = 10, restrict: int | None = None,
+        self, positive: Terms | None = (), negative: Terms | None = (), topn: int = 10, *, restrict: int | None = None,
         restrict_vocab: int | None = None
     ) -> Ranked:  # fmt: skip
         """List the `topn` words nearest to a sum of words, as (word, cosine), nearest first; these words are excluded.
@@ -185,6 +185,8 @@ class Vectors(GensimNames):
 
         Raises KeyError for an unknown word, and TypeError for anything that is neither a word nor a vector.
         """
+        if None not in (restrict, restrict_vocab):
+            raise Mistyped("`restrict` and `restrict_vocab` are the same; give one")
         topn, restrict = limits(topn, restrict if restrict_vocab is None else restrict_vocab)
         signed = [(term, sign) for terms, sign in ((positive, 1), (negative, -1)) for term in as_terms(terms)]
         if not signed:

@@ -45,7 +45,7 @@ class Stopping(Run):
 
     def work(self, thread, job):
         if job == self.at:
-            interrupts.handle(signal.SIGTERM, None)
+            interrupts.received.append(signal.SIGTERM)  # as the main thread does
             self.pausing = True
         super().work(thread, job)
 

@@ -102,6 +102,8 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
     require_same(source, config, ("tying",), f", or continue from its input vectors, {source.path}:in")
+    if config.tying == "signs":
+        require_same(source, config, ("negated",))
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
     if (freeze := continuation.freeze) in ("in", "out") and config.tying != "untied":

@@ -158,6 +158,8 @@ class ManyRuns(Session):
             )
             options |= {"write": model.which, **model.continued}
             del options["threads"]
+            if model.config.deterministic:  # the bytes of a run depend on its threads
+                options["threads"] = model.configuration(0).threads
             runs = options.pop("runs")
             options |= {"runs": runs} if model.W else {}  # the seeds of the runs on the whole text depend on it
             identity = checkpoints.identity(options, text=text.parts(), documents=self.documents.astype(np.int32))

@@ -58,6 +58,7 @@ class Word2VecTrainer(Trainer):
         exchange_words: int | None = None, exchange_precision: str = "float32", **options: Any,
     ) -> None:  # fmt: skip
         config = resolved(config)
+        self.lr_linear = config.lr_linear
         if continuation.freeze == "old":
             config = dataclasses.replace(config, lr_linear=0.0)  # vectors of known words depend on L
         super().__init__(config, *texts_and_files, **options)
@@ -87,7 +88,7 @@ class Word2VecTrainer(Trainer):
 
     @property
     def inputs(self) -> list[Any]:
-        return [*super().inputs, *filter(None, [self.origin])]
+        return [*super().inputs, *(files_read(str(self.continuation.init_from)) if self.origin else ())]
 
     def is_fasttext(self, path: str | None) -> bool:
         """Return whether a file is written as a model of fastText: by its name, of a model with subwords."""
@@ -210,6 +211,7 @@ class Word2VecTrainer(Trainer):
     def writers(self, model: Any) -> dict[str, Writer]:
         if self.resampling.runs:
             return {"output": model.save}
+        model.config = dataclasses.replace(model.config, lr_linear=self.lr_linear)  # for training that continues it
         saved = {"save_model": model.save_fasttext} if self.is_fasttext(self.files.save_model) else {}
         return super().writers(model) | saved
 
