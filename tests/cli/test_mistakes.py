@@ -77,7 +77,6 @@ MISTAKES = r"""
 2 w2v missing -hs 1 --tie | hierarchical softmax has no output word vectors to tie; use --negative
 2 w2v missing -hs 1 -negative 0 --write out | hierarchical softmax has no output word vectors; use --write in
 2 w2v missing --tie-signs --write sum | --write sum: input and output vectors differ only in signs
-2 w2v missing --tie-signs --write concat | their concatenation repeats them; use --write in
 2 w2v missing --min-alpha .06 | --min-alpha 0.06 is above --lr 0.05; lower it
 2 lstm text --tie --hidden 400 | make --size and --hidden equal, or use --tie-linear
 2 lstm text -valid x --valid-share .2 | choose one

@@ -189,6 +189,7 @@ def test_folders_that_model2vec_writes_are_read(tmp_path):
     (tmp_path / "nested").mkdir()
     (tmp_path / "again").rename(tmp_path / "nested" / "0_StaticEmbedding")
     assert_same(Vectors.read(tmp_path / "nested"), vectors)
+    refused(lambda: vectors.write(f"{tmp_path}/nested/"), "is a directory of other files")
 
 
 def test_unknown_words_and_failed_writes_of_folders(tmp_path):

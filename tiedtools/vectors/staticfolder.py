@@ -109,7 +109,8 @@ def write(folder: str, words: list[str], matrix: np.ndarray, dtype: str) -> None
     try:
         known = Path(folder, "modules.json")
         others = os.path.exists(folder) and os.listdir(folder)
-        if others and not (known.exists() and b"StaticEmbedding" in known.read_bytes()):
+        nested = Path(folder, "0_StaticEmbedding").exists()  # read in preference to the files written here
+        if others and (nested or not (known.exists() and b"StaticEmbedding" in known.read_bytes())):
             raise TiedtoolsError(f"{folder}: is a directory of other files; name a new one")
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
