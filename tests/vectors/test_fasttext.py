@@ -68,11 +68,11 @@ def test_vectors_are_those_of_the_definition(path, tmp_path):
     assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
     with pytest.raises(IndexError):
         vectors.matrix[len(WORDS)]
-    data, matrix, _ = model(header=dict(version=11, model=3), labels=["__label__a"])
+    data, matrix, _ = model([*WORDS, "new york"], header=dict(version=11, model=3), labels=["__label__a"])
     (tmp_path / "m.bin").write_bytes(data)
     vectors = Vectors.read(tmp_path / "m.bin")
-    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS)])
-    assert not vectors.composes and "__label__a" not in vectors
+    np.testing.assert_array_equal(vectors.matrix, matrix[: len(WORDS) + 1])
+    assert not vectors.composes and "__label__a" not in vectors and "new york" in vectors
 
 
 @pytest.mark.parametrize("kept", [{3: 1, 17: 0, 5: 2}, {}])
@@ -190,7 +190,7 @@ def damaged():
     )
     yield "repeated", model(["a", "b", "a"])[0]
     yield "empty word", model(["a", ""])[0]
-    yield "space", model(["a", "b c"])[0]
+    yield "tab", model(["a", "b\tc"])[0]
     yield "pruned twice", model(kept={3: 0, 4: 0})[0].replace(struct.pack("<2i", 4, 0), struct.pack("<2i", 3, 1))
     yield "pruned row", model(kept={3: 2**30})[0]
 

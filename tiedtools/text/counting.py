@@ -199,7 +199,7 @@ class Counter:
 
 def count(
     paths: Sequence[Any], errors: str = "strict", vocab: Vocab | None = None, keep: Any = None, unk: str | None = None,
-    threads: int | None = None, more: bool = False, marks: Any = None,
+    threads: int | None = None, more: bool = False, marks: Any = None, end: str = END,
 ) -> tuple[WordTable, int]:  # fmt: skip
     """Count the text at `paths` (none: standard input) in a WordTable, and write its IDs to the binary file `keep`.
 
@@ -208,10 +208,11 @@ def count(
     threads  None: one per core, at most MOST_TABLES; the result does not depend on the number
     more     whether more text follows, as for `blocks`
     marks    encoding.Marks that record where documents begin, or None
+    end      word of the text that also ends a line; NO_WORD: none
 
     Returns (WordTable, tokens read). Raises TiedtoolsError with file and line for bytes that are not text.
     """
-    words = vocab.words if vocab else [END, unk] if unk else [END]
+    words = vocab.words if vocab else [end, unk] if unk else [end]
     unknown = words.index(unk) if unk else -1
     counters = [Counter(words, vocab is None, unknown) for _ in range(min(threads or available_cores(), MOST_TABLES))]
     # Tables of several counters are merged in text order while they count, so that words are numbered by first

@@ -25,7 +25,7 @@ class PhraseText:
 
     def __init__(self, paths: Sequence[Any], errors: str = "strict") -> None:
         self.file = tempfile.TemporaryFile(prefix="tiedtools-")
-        self.table, _ = count(paths, errors, keep=self.file)
+        self.table, _ = count(paths, errors, keep=self.file, end=NO_WORD)
         try:
             self.file.flush()
         except OSError as error:

@@ -64,13 +64,13 @@ def parse(starts, table, data, V):
     table   int32, all 0, out: the hash table; larger than the number of entries
 
     Returns (status, number of entries parsed). Status PARSED; ENDLESS: an entry without an end within LONGEST bytes or
-    within the data; INVALID: an empty word, whitespace, or another count or type than possible; REPEATED.
+    within the data; INVALID: an empty word, whitespace but a space, or another count or type than possible; REPEATED.
     """
     for k in range(starts.size - 1):
         start = i = starts[k]
         limit = min(data.size - TAIL, start + LONGEST)
         while i < limit and data[i] != 0:
-            if is_blank(data[i]):
+            if is_blank(data[i]) and data[i] != ord(" "):  # gensim writes words such as `new york`
                 return INVALID, k
             i += 1
         if i >= limit:
