@@ -23,6 +23,7 @@ from tiedtools.text.sentences import WORD, sources
 from tiedtools.text.sources import Decoder, blocks, counted, shown
 from tiedtools.text.vocab import END, Vocab
 from tiedtools.vectors.neighbors import Candidates, neighbors
+from tiedtools.vectors.norms import products
 from tiedtools.vectors.vectors import Vectors
 
 CHUNK = 1 << 12  # documents scored at a time
@@ -153,7 +154,7 @@ class SentenceVectors:
             self.weights = (self.a / (self.a + counts / max(counts.sum(), 1))).astype(np.float32)
         means = self.means(rows, bounds)
         if self.a is not None:
-            self.common = np.linalg.eigh((means[:n].T @ means[:n]).astype(float))[1][:, -1].astype(np.float32)
+            self.common = np.linalg.eigh(products(means[:n], means[:n]))[1][:, -1].astype(np.float32)
         return self.without(means)
 
     def means(self, rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -180,7 +180,7 @@ class Phrases(Checked):
     def load(cls, path: str | os.PathLike[str]) -> Phrases:
         """Read phrases that `save` wrote. Raises TiedtoolsError with file and line for anything else."""
         path, passes, delimiter, number = os.fspath(path), list[list[Phrase]](), "", 0
-        for number, line in numbered_lines(path):
+        for number, line in numbered_lines(path, math.inf):
             fields = line.removesuffix("\r").split("\t")
             if number == 1 and fields == [*COLUMNS]:
                 continue
@@ -209,7 +209,8 @@ def unpacked(text: str) -> Phrases:
     """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
     try:
         data = base64.b64decode(text.removeprefix(PACKED))
-        delimiter, passes = json.loads(zlib.decompressobj().decompress(data, LONGEST_LINE))
+        most = max(LONGEST_LINE, 20 * len(data))  # lists are packed to a third or less, not to a twentieth
+        delimiter, passes = json.loads(zlib.decompressobj().decompress(data, most))
         phrases = Phrases(delimiter=delimiter)
         phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]
         if not all(len(words) > 1 and all(map(WORD.fullmatch, words)) for some in passes for words, *_ in some):

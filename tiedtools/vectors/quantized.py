@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import nearest as kernels
 from tiedtools.kernels.text.nearest import CENTROIDS
@@ -86,6 +87,8 @@ def quantize(matrix: Any, D: int = 3) -> Quantized:
     """Return a float32 matrix [m, n] quantized in parts of D numbers, with centroids of a random sample of its rows."""
     m, n = matrix.shape
     S, rng = math.ceil(n / D), np.random.default_rng(1)
+    if m * S >= 1 << 31:
+        raise TiedtoolsError(f"{m:,} rows need {m * S:,} bytes, but fastText's files hold 2,147,483,647")
 
     def parts(rows: Any) -> list[Matrix]:
         """Return the norms of some rows (k, 1), and each of their S parts (k, D), divided by the norms."""

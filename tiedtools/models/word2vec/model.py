@@ -208,7 +208,7 @@ class Word2Vec(modelfile.Stored):
         if self.tied:
             outputs = vectors if self.linear is None else np.asarray(vectors) @ self.linear.T
         settings = dict(ws=c.window, epoch=c.epochs, neg=c.negative, model=1 if c.cbow else 2, t=c.sample)
-        settings["min_count"] = self.settings.get("min_count", 5)
+        settings["min_count"] = (self.settings or {}).get("min_count", 5)
         inputs = Buckets(vectors)
         write_model(file, self.vocab.words, inputs, self.vocab.counts, outputs, **settings, **inputs.settings)
 

@@ -154,6 +154,7 @@ class Word2VecTrainer(Trainer):
         if self.source:
             log_start(self.source, text.vocab, text.counts)
         model = self.prepared(super().make(text))
+        self.source = None  # frees its memory
         model.occurrences = text.occurrences
         return model
 
