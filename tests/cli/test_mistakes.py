@@ -73,7 +73,6 @@ MISTAKES = r"""
 2 w2v text --resume | --checkpoint FILE
 2 w2v text --checkpoint - | --checkpoint cannot be standard output
 2 w2v missing --tie --tie-linear | --tie and --tie-linear are mutually exclusive; choose one
-2 w2v missing --tie-signs -tie | -tie and --tie-signs are mutually exclusive; choose one
 2 w2v missing -hs 1 --tie | hierarchical softmax has no output word vectors to tie; use --negative
 2 w2v missing -hs 1 -negative 0 --write out | hierarchical softmax has no output word vectors; use --write in
 2 w2v missing --tie-signs --write sum | --write sum: input and output vectors differ only in signs

@@ -14,7 +14,7 @@ from tiedtools.kernels.base.barrier import partition, sync
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.launch import ASLEEP, RESTLESS
 from tiedtools.kernels.base.product import part
-from tiedtools.network.params import Buffers, Params
+from tiedtools.network.params import DOTS, Buffers, Params
 from tiedtools.network.threads import FEW, Team
 
 
@@ -62,6 +62,7 @@ def test_arrays_are_disjoint_aligned_views_shared_by_tied_names(params):
         grad, _ = params.gradient(name)
         assert grad.shape == params.padded(name).shape
     assert np.count_nonzero(params.values) == params.count
+    assert params.values.base.size >= params.values.size + DOTS * params.padded("W").shape[1], "read by row_dots"
     assert [np.unique(array).tolist() for _, array in params.owners()] == [[1], [2], [3]]
     for name in "emb_in", "W":
         padded = params.padded(name)

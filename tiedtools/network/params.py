@@ -87,7 +87,8 @@ class Buffers:
         self.dtype, self.odd, self.arrays = dtype, odd, {}
 
     def __call__(self, name: str, *shape: int, dtype: Any = None) -> np.ndarray:
-        """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0.
+        """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0
+        unless a kernel computes whole rows.
 
         Tiles may read a few rows of memory after the end; their values are arbitrary. When the shape of an array has
         changed, all its elements but the padding are arbitrary, too.
@@ -175,8 +176,9 @@ class Params:
             size += math.prod(shape)
             if name not in self.frozen:
                 trained, self.dense = size, self.dense if self.by_rows[name] else size
-        spare = stride(1, self.dtype)  # tiles may read slightly past the last row
-        self.values = line_up(size, self.dtype, spare=spare)
+        spare = stride(1, self.dtype)  # tiles may read slightly past the last row, and `row_dots` up to DOTS - 1 rows
+        rows_read = [DOTS * width for *rows, width in (shape for _, shape in self.layout.values()) if rows]
+        self.values = line_up(size, self.dtype, spare=max([spare, *rows_read]))
         self.trained = self.values[:trained]
         self.grads: Any = line_up(size, self.dtype, spare=spare) if gradients else None
         self.none = self.values[:0]
