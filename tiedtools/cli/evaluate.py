@@ -122,9 +122,8 @@ def eval_sim(
     the line `mean` compares the means over the sets.
 
     A file of runs (`tiedtools w2v --runs`) has the mean rho over the runs on the whole text or, without these, over all
-    runs, its 95% interval over the runs (low, high),
-    and the bootstrap interval of the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over
-    the runs of both files, no p-value, and no line `mean`.
+    runs, its 95% interval over the runs (low, high), and the bootstrap interval of the mean over pairs (pairs_low,
+    pairs_high); differences have Welch's interval over the runs of both files, no p-value, and no line `mean`.
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate
     from tiedtools.models.composing import needed
