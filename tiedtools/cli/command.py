@@ -63,7 +63,8 @@ def command(
             read_once(*inputs)
             output = options.pop("output") if "output" in writes.split() else None
             others = paths(options, " ".join({*writes.split()} - {"output"}))
-            refuse_clashes([output or "-", *others], inputs)
+            printed = ["-"] * (output is None and not {*others} & {*STDOUT})
+            refuse_clashes([output, *printed, *others], inputs)
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes
             with contextlib.nullcontext() if output is None else open_packed(output) as file:

@@ -12,6 +12,7 @@ Fit requires of a model:
 
     identity                optional: arrays that must be the same to resume, by name; see checkpoints.identity
     continued               optional: further options that must be the same to resume, by name
+    racing                  optional: whether the result depends on the number of threads
 
 and, unless Fit has the argument `validate` (translation models),
 
@@ -144,9 +145,9 @@ class Fit(Session, Standing):
         """Return the options that determine the result, which must match for the run to resume."""
         config, training = dataclasses.asdict(self.model.config), dataclasses.asdict(self.training)
         # These options do not change what a thread computes, or change only the number of epochs.
-        kind = self.model.kind
-        free = dict(threads=kind != "rnnlm", epochs=self.training.sessions == 1, min_improvement=not self.endless)
-        options = {"kind": kind, **config, **training, **getattr(self.model, "continued", {})}
+        racing = getattr(self.model, "racing", False)
+        free = dict(threads=not racing, epochs=self.training.sessions == 1, min_improvement=not self.endless)
+        options = {"kind": self.model.kind, **config, **training, **getattr(self.model, "continued", {})}
         options["bleu"] = bool(self.measure)
         return {name: value for name, value in options.items() if not free.get(name)}
 

@@ -59,6 +59,7 @@ class Rnnlm(Model):
 
     kind = "rnnlm"
     KERNELS = 55
+    racing = True  # see fit.py
 
     def __init__(
         self, vocab: Vocab, config: RnnlmConfig, values: Arrays | None = None, starts: np.ndarray | None = None
