@@ -108,7 +108,9 @@ def logged(log):
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     epochs = [line for line in lines if "epoch" in line]
     last = lines[-1] if "params" in lines[-1] else {}
-    kept = next((line for line in epochs if line["epoch"] == last.get("best_epoch")), epochs[-1])
+    record = Path(f"{log.with_suffix('')}.txt.run.json")  # also of a stopped run
+    best = (last or record.exists() and json.loads(record.read_text()) or {}).get("best_epoch")
+    kept = next((line for line in epochs if line["epoch"] == best), epochs[-1])
     figures = {key.removesuffix("_ppl"): value for key, value in {**kept, **last}.items() if key not in ("epoch", "lr")}
     curve = {line["epoch"]: round(line["valid_ppl"], 2) for line in epochs if line.get("valid_ppl")}
     return {"epochs": len(epochs), **figures, "curve": curve}

@@ -127,6 +127,8 @@ def test_figures_of_logs_and_parts_of_texts(papers, tmp_path):
     log.write_text("".join(epochs))
     stopped = papers.logged(log)
     assert stopped["epochs"] == 3 and stopped["valid"] == 8 and "test" not in stopped
+    (tmp_path / "log.txt.run.json").write_text('{"best_epoch": 2}')
+    assert papers.logged(log)["valid"] == 7.126
     log.write_text("".join([*epochs, '{"best_epoch": 2, "test_ppl": 6.5, "params": 4, "seconds": 5}\n']))
     whole = papers.logged(log)
     curve = {1: 9, 2: 7.13, 3: 8}

@@ -70,7 +70,6 @@ MISTAKES = r"""
 2 w2v text -output "" | empty name
 2 w2v text -output x --save-model x | used as both input and output
 2 w2v text -alpha nan | finite
-2 w2v text --resume | --checkpoint FILE
 2 w2v text --checkpoint - | --checkpoint cannot be standard output
 2 w2v missing --tie --tie-linear | --tie and --tie-linear are mutually exclusive; choose one
 2 w2v missing -hs 1 --tie | hierarchical softmax has no output word vectors to tie; use --negative
@@ -108,7 +107,6 @@ MISTAKES = r"""
 2 convert missing v.tsv --to text | v.tsv: would be read as tsv, but is text
 2 convert missing - --to npy | writes two files
 1 data get nothing | nothing
-2 data get | NAME
 """
 
 
