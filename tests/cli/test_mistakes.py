@@ -70,7 +70,6 @@ MISTAKES = r"""
 2 w2v text -output "" | empty name
 2 w2v text -output x --save-model x | used as both input and output
 2 w2v text -alpha nan | finite
-2 w2v text --checkpoint - | --checkpoint cannot be standard output
 2 w2v missing --tie --tie-linear | --tie and --tie-linear are mutually exclusive; choose one
 2 w2v missing -hs 1 --tie | hierarchical softmax has no output word vectors to tie; use --negative
 2 w2v missing -hs 1 -negative 0 --write out | hierarchical softmax has no output word vectors; use --write in

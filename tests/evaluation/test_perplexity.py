@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import rnnlmcase
 from common import refused
 from fakelm import WORDS, FakeLM
 
@@ -148,13 +149,13 @@ def test_rescoring_continues_from_the_best_hypothesis(batch):
 
 
 def test_reading_in_windows(monkeypatch, text):
-    model = FakeLM()
     ids = [0, 3, 4, 5, 6, 1, 3, 4, 2]
     monkeypatch.setattr("tiedtools.evaluation.continuation.TIME", 3)
-    windowed, state = read(model, ids, model.start(1))
-    whole, expected_state = model.predict(np.array(ids, np.int32)[:, None], model.start(1))
-    np.testing.assert_allclose(windowed, whole[0], rtol=1e-12)
-    np.testing.assert_allclose(state[0], expected_state[0], rtol=1e-12)
+    for model in rnnlmcase.model(**rnnlmcase.DOC, doc_lr=0.5), FakeLM():
+        windowed, state = read(model, ids, model.start(1))
+        whole, expected_state = model.predict(np.array(ids, np.int32)[:, None], model.start(1))
+        np.testing.assert_allclose(windowed, whole[0], rtol=1e-12)
+        np.testing.assert_allclose(state[0], expected_state[0], rtol=1e-12)
     assert model.calls
     model.emb[3] = np.nan
     refused(lambda: list(score_text(model, Lexicon(model.vocab), text)), "NaN")

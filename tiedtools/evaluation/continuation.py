@@ -23,7 +23,8 @@ def read(model: Any, ids: Ids, state: State) -> tuple[np.ndarray, State]:
     ids = np.asarray(ids, np.int32)[:, None]
     cut = (len(ids) - 1) // TIME * TIME
     if cut:
-        _, state = score(model, ids[:cut], np.full((cut, 1), -1, np.int32), state)
+        adapts = getattr(model.config, "doc_dim", 0)  # to the words that it predicts
+        _, state = score(model, ids[:cut], ids[1 : cut + 1] if adapts else np.full((cut, 1), -1, np.int32), state)
     logprobs, state = model.predict(ids[cut:], state)
     return np.minimum(reject_nan(logprobs)[0], 0.0), state  # rounding of extremely large scores can exceed 0
 

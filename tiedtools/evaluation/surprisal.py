@@ -68,7 +68,7 @@ def surprisals(
     places = collections.deque()  # spans of the words of lines that are not yet scored
 
     def words() -> Iterator[list[str]]:
-        chunk, line = [], ""
+        chunk, line = [], None
         for _, line in raw_lines(path, errors):
             spans, length = [match.span() for match in WORD.finditer(line)], len(line.rstrip("\r\n"))
             places.append([*spans, (length, length)])
@@ -76,7 +76,7 @@ def surprisals(
             if len(chunk) >= WORDS:
                 yield chunk
                 chunk = []
-        refuse_empty(path, line)
+        refuse_empty(path, line is not None)
         yield chunk
 
     scored = score_text(model, lexicon, path, errors, independent, batch, words(), measure)

@@ -66,5 +66,5 @@ class LmTrainer(Trainer):
         if test is not None:
             loss = -float(scoring.evaluate(run.model, test, 1, samples=self.samples).mean())
             ppl = perplexity(loss)
-            log.info(f"test ppl {in_digits(ppl)} on {test.size:,} tokens, model of epoch {run.best_epoch}")
+            log.info(f"test ppl {in_digits(ppl)} on {(test >= 0).sum():,} tokens, model of epoch {run.best_epoch}")
         return finite(dict(best_epoch=run.best_epoch, test_ppl=ppl))
