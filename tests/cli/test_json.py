@@ -207,6 +207,8 @@ def test_the_text_is_never_overwritten(run, corpus, flag):
     run.fails(2, "used as both input and output", "w2v", flag, corpus, corpus)
     assert corpus.read_text() == LINES
     assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == LINES
+    shell = f"{sys.executable} -m tiedtools tokenize {corpus} >>{corpus}"
+    assert subprocess.run(["sh", "-c", shell]).returncode == 2 and corpus.read_text() == LINES
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs /proc")

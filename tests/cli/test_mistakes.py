@@ -59,7 +59,7 @@ MISTAKES = r"""
 2 segment --morphs --language de text | --language requires --syllables
 2 segment --chars --types --separator @ text | --separator cannot be used with --types
 2 segment --chars -output text text | text: is used as both input and output
-2 segment --morphs --save - text | -: is used as both input and output, or for two outputs
+2 segment --morphs --save - text | standard output: is used as both input and output, or for two outputs
 1 w2v text --phrases empty | empty: is empty; give a list
 1 w2v text -output nowhere/v | nowhere/v: cannot be written
 2 w2v text -output / | name a file in the folder, such as /vectors.txt
@@ -77,16 +77,14 @@ MISTAKES = r"""
 2 w2v missing --min-alpha .06 | --min-alpha 0.06 is above --lr 0.05; lower it
 2 lstm text --tie --hidden 400 | make --size and --hidden equal, or use --tie-linear
 2 lstm text -valid x --valid-share .2 | choose one
-2 lstm text --preset zaremba | zaremba-small, zaremba-medium
 2 lstm text --hidden 9 --write sum | 200 and 9 dimensions
-2 lstm text --dropout 1 | dropout
 1 lstm text -debug 0 -valid nowhere/v | nowhere/v: cannot be read
 1 lstm text -debug 0 --batch 1000 | lower --batch
 2 lm --depth 2 text | --depth describes recurrent highway networks: set --cell rhn
 2 lm --cell rhn --forget-bias 1 text | --cell rhn has neither: set it to 0
 2 lm --cell rhn --preset day text | --cell rhn has no --drop-weights: set it to 0
 2 lm --preset day --tie --subwords chars text | for --subwords, set --reuse
-2 lm --subwords chars --no-tie text | use --reuse none, or plain
+2 lm --subwords chars --no-tie text | use --reuse none or --reuse plain
 2 rnnlm missing -rnnlm m.gz -debug 0 | m.gz: this output is never compressed; remove .gz
 2 rnnlm missing -one-iter --epochs 3 -debug 0 | --one-iter trains a single epoch: omit it or --epochs
 2 rnnlm -rnnlm missing -gen 3 --resume | --resume needs a TEXT
@@ -98,14 +96,12 @@ MISTAKES = r"""
 2 rnnlm text --valid-share 0 | give --epochs
 2 rnnlm text -debug 0 -rnnlm - | -rnnlm cannot be standard output
 1 rnnlm text -debug 0 -test . -rnnlm m | .: Is a directory
-1 rnnlm text -debug 0 -test none -rnnlm m | none: No such file
 2 rnnlm -rnnlm m -test - -lm-prob - | read only once
 1 rnnlm -rnnlm m -test "" | '': No such file or directory
 2 convert missing v.npz | v.npz: would be read as a model file
 2 convert missing v.npy.gz | format npy is not compressed
 2 convert missing v.tsv --to text | v.tsv: would be read as tsv, but is text
 2 convert missing - --to npy | writes two files
-1 data get nothing | nothing
 """
 
 

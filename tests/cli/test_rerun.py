@@ -84,7 +84,7 @@ def test_a_rerun_gives_the_same_bytes_and_changes_no_files(run, here, line):
     assert {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()} == before
     assert (here / "v.rerun" / "v").read_bytes() == before["v"]
     (here / "v.rerun" / "v").rename(here / "v.rerun" / "w")  # its manifest remains
-    run.fails(1, "already exists: remove it, or choose another --folder", "rerun", "v.run.json")
+    run.fails(1, "already exists; choose another --folder", "rerun", "v.run.json")
     succeed(run, f"rerun {here}/v.rerun/v.run.json --folder third")  # a rerun's manifest can be rerun, too
     assert (here / "third" / "v").read_bytes() == before["v"]
 

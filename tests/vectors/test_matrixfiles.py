@@ -140,6 +140,8 @@ def test_word_lists_of_other_matrices_are_kept(tmp_path):
     refused(lambda: make(["other"]).write(tmp_path / "some.safetensors"), "some.words: exists and has different words")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
     assert_same(Vectors.read(tmp_path / "some.safetensors"), make())
+    (tmp_path / "link.metadata.tsv").symlink_to("some.words")
+    refused(lambda: make(["other"]).write(tmp_path / "link.tsv"), "link.metadata.tsv: exists and has different words")
     # A new .words file would take precedence over the .vocab file.
     make().write(tmp_path / "some.npy")
     (tmp_path / "some.words").unlink()

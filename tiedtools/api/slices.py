@@ -75,8 +75,8 @@ def train_slices(
         raise TiedtoolsError(f"{folder}: is a file; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
     listed, listing = Path(folder, SLICES), "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-    if listed.exists() and listed.read_bytes() != listing:
-        raise TiedtoolsError(f"{listed}: exists, and is not the list of these slices; choose another folder")
+    if listed.exists() and (listed.is_dir() or listed.read_bytes() != listing):
+        raise TiedtoolsError(f"{listed}: is not the list of these slices; remove it, or choose another folder")
     with open_output(str(listed)) as file:
         file.write(listing)
     if not os.path.exists(compass) or os.path.exists(checkpoint):

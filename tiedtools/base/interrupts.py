@@ -33,7 +33,7 @@ def impatient() -> bool:
 def deferred(defer: bool = True) -> Iterator[None]:
     """Defer the first signal within the block until the next `check`, or until the end of the outermost block.
 
-    defer  False: raise it at once, within a block that defers
+    defer  False: raise a first signal at once, within a block that defers
     """
     before, interrupted_before = getattr(here, "deferring", False), pending()
     here.deferring = defer

@@ -62,8 +62,8 @@ def command(
             inputs += [options["phrases"]] if options.get("phrases") not in (None, NONE) else []
             read_once(*inputs)
             output = options.pop("output") if "output" in writes.split() else None
-            others = paths(options, " ".join({*writes.split()} - {"output"}))
-            printed = ["-"] * (output is None and not {*others} & {*STDOUT})
+            others = paths(options, writes.replace("output", ""))
+            printed = ["-"] * (output is None and not {*others} & {*STDOUT})  # commands refuse it for other files
             refuse_clashes([output, *printed, *others], inputs)
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes

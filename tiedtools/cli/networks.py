@@ -138,9 +138,6 @@ def train_lm(ctx: click.Context) -> None:
     model.settings = explicit  # checked by `trainer`, since a model to continue from has defaults
     texts, files = training.texts_for(ctx), training.files_of(ctx)
     trainer = model.trainer(training.texts_of(ctx), **texts, **files, **continued)
-    c = trainer.config
-    if c.subwords and explicit.get("tying") == "untied" and c.reuse not in ("plain", "none"):
-        raise click.UsageError("--no-tie does not apply to --subwords; use --reuse none, or plain")
     log_preset(ctx, trainer.config, trainer.schedule, trainer.reading)
     more = {} if ctx.params["test"] else {"mc_samples": "without --test"}
     if ctx.params["valid"] is None and ctx.params["valid_share"] == 0:

@@ -211,7 +211,5 @@ def explore(path: str, target: str, **options: Any) -> None:
     its neighbors in each slice. Requires Plotly: pip install "tiedtools[explore]".
     """
     from tiedtools.api.explore import explore
-    from tiedtools.vectors.vectors import files_read
 
-    refuse_clashes([target], files_read(path))
     explore(path, target, **options)

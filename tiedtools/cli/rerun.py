@@ -73,7 +73,7 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
         targets["output"] = folder
     for target in [*targets.values(), *map(manifests.beside, targets.values())]:
         if os.path.lexists(target):
-            raise TiedtoolsError(f"{target}: already exists: remove it, or choose another --folder")
+            raise TiedtoolsError(f"{target}: already exists; choose another --folder")
     options = [part for option, target in targets.items() for part in (f"--{option}", target)]
     if "output" not in targets and not recorded["options"].get("rnnlm"):  # else the default depends on the terminal
         options += ["--output", paths["output"] or os.devnull]

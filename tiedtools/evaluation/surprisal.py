@@ -137,7 +137,7 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
             (paradigm,) = rest or [name]
             yield Pair(where, str(paradigm), split(good), split(bad))
         except (ValueError, KeyError, TypeError, RecursionError, TiedtoolsError):
-            remedy = "give JSON lines with sentence_good and sentence_bad, or tab-separated columns"
+            remedy = "give JSON lines with sentence_good and sentence_bad, or two or three columns"
             raise TiedtoolsError(f"{where}: expected a good and a bad sentence; {remedy}") from None
 
 

@@ -125,22 +125,23 @@ def partial_name(target: str) -> tuple[str, str]:
 
 
 def parts(target: str) -> list[str]:
-    """Return the paths of the partial files of `target`, of processes that write it or were killed."""
-    folder, stem = partial_name(target)
-    return glob.glob(f"{glob.escape(folder)}/{stem}*.part")
+    """Remove partial files of `target` that killed processes left; return the paths of those that are being written.
 
-
-def new_part(target: str) -> tuple[int, str]:
-    """Create a partial file beside `target` and return (file descriptor, path).
-
-    Partial files left by killed processes are removed: they are not locked. A locked one is that of a process, on any
-    machine, that is alive.
+    The former are not locked. A locked one is that of a process, on any machine, that is alive.
     """
     folder, stem = partial_name(target)
-    for path in parts(target):
+    pattern = f"{glob.escape(folder)}/{stem}*.part"
+    for path in glob.glob(pattern):
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
+    return glob.glob(pattern)
+
+
+def new_part(target: str) -> tuple[int, str]:
+    """Create a partial file beside `target` and return (file descriptor, path)."""
+    folder, stem = partial_name(target)
+    parts(target)
     while True:
         descriptor, path = tempfile.mkstemp(".part", stem, folder)
         with contextlib.suppress(OSError):  # a file system without locks
@@ -232,5 +233,6 @@ def refuse_clashes(outputs: Iterable[str | None], inputs: Iterable[str]) -> None
         name = target("/dev/stdout" if path in STDOUT else path)
         if name in taken - {os.devnull}:
             what = "is used as both input and output, or for two outputs"
-            raise Contradiction(f"{path}: {what}; give each its own file")
+            shown = "standard output" if path in STDOUT else path
+            raise Contradiction(f"{shown}: {what}; give each its own file")
         taken.add(name)

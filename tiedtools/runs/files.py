@@ -165,7 +165,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                     if not rescuable or not isinstance(error.__context__, OSError):
                         raise
                     files = {target: write} | ({self.outputs[BESIDE[name]]: write_beside} if write_beside else {})
-                    names = {each: "vectors" if each.path in STDOUT else each.path for each in files}
+                    printed = {"save_model": "model.npz", "save_vocab": "vocab.txt"}.get(name, "vectors")
+                    names = {each: printed if each.path in STDOUT else each.path for each in files}
                     paths = write_elsewhere({names[each]: writer for each, writer in files.items()}, error)
                     for each, path in zip(files, paths):
                         each.final = path

@@ -233,8 +233,8 @@ class Trainer(abc.ABC):
             if worthwhile:
                 self.model = model
             files.finish(stopped, self.writers(model) if worthwhile else {})
-        if stopped:
-            raise stopped
+            if stopped:
+                raise stopped
         figures = self.finish(run)
         record.figures |= {name: value for name, value in figures.items() if value is not None}
         progress.write(**figures, params=model.n_params, seconds=round(run.seconds, 3))
@@ -298,7 +298,7 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
             refuse_directory(path)
     if checkpoint:
         with open_output(checkpoint, lambda partial, _: os.unlink(partial)):
-            pass  # fails before the log of an earlier run is emptied
+            pass  # fails before the text is read
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)

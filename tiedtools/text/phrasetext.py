@@ -1,6 +1,7 @@
 """A text in which phrases are found and joined, as word IDs in a temporary file."""
 
 import itertools
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -136,7 +137,8 @@ class Joiner:
 
     def __call__(self, text: str) -> str:
         """Return whole lines with phrases joined and a space between words."""
-        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode(errors="replace"))])
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)  # of arguments that are not UTF-8
+        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
         for one in self.passes:
             ids = one.join(ids)
         return spell(self.table, ids, True).decode()

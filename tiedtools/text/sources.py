@@ -60,14 +60,16 @@ def file_of(source: Any) -> Any:
     """Return a path of a source, or of the regular file that it reads, or None."""
     if is_path(source):
         return source
-    name = getattr(source, "name", None)
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        name = name if isinstance(name, str) and os.path.isfile(name) else f"/dev/fd/{source.fileno()}"
-    return name if isinstance(name, str) and os.path.isfile(name) else None
+        number, name = source.fileno(), getattr(source, "name", None)
+        if isinstance(name, str) and os.path.isfile(name) and os.path.samestat(os.stat(name), os.fstat(number)):
+            return name
+        return f"/dev/fd/{number}" if os.path.isfile(f"/dev/fd/{number}") else None
+    return None
 
 
 def read_once(*paths: Any) -> None:
-    """Raise Contradiction if standard input (`-`) occurs more than once among the input paths."""
+    """Raise Contradiction if standard input (`-`, /dev/stdin) occurs more than once among the input paths."""
     if sum(path in STDIN for path in paths) > 1:
         raise Contradiction("standard input can be read only once; give a file for the other")
 

@@ -77,11 +77,10 @@ def recorded(path: str) -> dict[str, Any] | None:
         with open(manifest.beside(path), "rb") as file:
             record = manifest.loads(file.read(), file.name)
         size, names = os.path.getsize(path), {os.path.basename(path), os.path.basename(os.path.realpath(path))}
-        sizes = {os.path.basename(str(output.get("path"))): output.get("bytes") for output in record["outputs"]}
-        lists = all(
-            sizes.get(os.path.basename(file), n) == n for file in files_read(path) if (n := os.path.getsize(file))
-        )
-        return record if lists and any(sizes.get(name) == size for name in names) else None
+        outputs = {(os.path.basename(str(output.get("path"))), output.get("bytes")) for output in record["outputs"]}
+        files, known = [(os.path.basename(file), os.path.getsize(file)) for file in files_read(path)], dict(outputs)
+        lists = all(file in outputs or file[0] not in known for file in files[1:])
+        return record if lists and any((name, size) in outputs for name in names) else None
     except (OSError, TiedtoolsError):
         return None
 

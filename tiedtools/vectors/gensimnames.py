@@ -146,7 +146,7 @@ class GensimNames(Renaming):
         if not known:
             raise Contradiction("the mean of no words is undefined; give words that have vectors")
         rows = np.stack([self.vector_of(keys[k]) for k in known])
-        words = [pre_normalize and isinstance(keys[k], str) for k in known]
+        words = np.array([isinstance(keys[k], str) for k in known]) & bool(pre_normalize)
         rows[words] = unit(rows[words])
         mean = factors[known] @ rows / (np.abs(factors[known]).sum() or 1)
         return unit(mean[None])[0] if post_normalize else mean

@@ -359,7 +359,7 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
 
 
 def files_written(path: str, format: str) -> list[str]:
-    """Return the paths to which `Vectors.write` writes. Raises Contradiction for a name without a file."""
+    """Return the paths that `Vectors.write` writes, or of a folder the matrix. Raises Contradiction without a name."""
     if format == FOLDER:
         return [os.path.join(path, "model.safetensors")]
     return [*matrixfiles.paths(path, format)] if FORMATS[format].two_files else [path]

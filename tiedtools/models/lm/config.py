@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from tiedtools.base.errors import brief
+from tiedtools.base.errors import Contradiction, brief
 from tiedtools.base.settings import SPLIT, LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
 from tiedtools.network.config import (
@@ -177,4 +177,6 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
     check_averages(config, training)
+    if config.subwords and options.get("tying") == "untied" and config.reuse not in ("plain", "none"):
+        raise Contradiction("`tying=untied` does not apply to `subwords`; use `reuse=none` or `reuse=plain`")
     return [config, training, reading]

@@ -157,9 +157,8 @@ class ManyRuns(Session):
                 kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
             )
             options |= {"write": model.which, **model.continued}
-            del options["threads"]
-            if model.config.deterministic:  # the bytes of a run depend on its threads
-                options["threads"] = model.configuration(0).threads
+            # The bytes of a deterministic run depend on its threads.
+            options["threads"] = model.configuration(0).threads if model.config.deterministic else None
             runs = options.pop("runs")
             options |= {"runs": runs} if model.W else {}  # the seeds of the runs on the whole text depend on it
             identity = checkpoints.identity(options, text=text.parts(), documents=self.documents.astype(np.int32))
