@@ -14,12 +14,25 @@ from tiedtools.vectors.vectors import Vectors
 Lines = list[dict[str, Any]]
 
 
+class OneByOne(Sequence[Vectors]):
+    """The Vectors of each of some Runs, which are in memory only while they are used."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __getitem__(self, run: Any) -> Any:
+        return Vectors(*self.runs[run])
+
+
 class FileOfRuns(NamedTuple):
     """The Vectors of each run of a file, and of its runs on the whole text."""
 
     file: str
-    runs: list[Vectors]
-    whole: list[Vectors]
+    runs: Sequence[Vectors]
+    whole: Sequence[Vectors]
 
 
 def runs_of(path: str, **reading: Any) -> Runs:
@@ -31,7 +44,7 @@ def read_runs(files: Iterable[str], **reading: Any) -> Iterator[FileOfRuns]:
     """Yield the FileOfRuns of each file when it is needed; arguments as for `runs_of`."""
     for file in files:
         runs = runs_of(file, **reading)
-        yield FileOfRuns(file, *([Vectors(*run) for run in some] for some in (runs, runs.on_whole_text)))
+        yield FileOfRuns(file, OneByOne(runs), OneByOne(runs.on_whole_text))
 
 
 def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
@@ -77,8 +90,10 @@ def similarities(
     """
     lines, differences, first = Lines(), Lines(), None
     for file, runs, whole in files:
-        judged = [[similarity.judge(vectors, one, "skip", case) for vectors in (*runs, *whole)] for one in sets]
-        similarity.explain([file], sets, *zip(*judged))
+        every = itertools.chain(runs, whole)
+        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in every]
+        similarity.explain([file], sets, *by_run)
+        judged = [*zip(*by_run)]
         of_file = correlations(sets, judged, resamples, seed, len(whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
         for one, *both in zip(sets, first[0], judged) if first else ():
@@ -102,7 +117,7 @@ def analogies(
     lines, differences, first = Lines(), Lines(), dict[str, Any]()
     for file, runs, whole in files:
         for way in analogysets.methods_of(questions, method):
-            answered = [analogysets.answer(run, questions, way, restrict, case) for run in (*runs, *whole)]
+            answered = [analogysets.answer(run, questions, way, restrict, case) for run in itertools.chain(runs, whole)]
             known, right = (np.array(each) for each in zip(*answered))
             known, label = known.all(0), dict(method=way, file=file)
             known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
