@@ -100,7 +100,7 @@ def set_options(default: str) -> Decorator:
 
 @command("eval-sim", "Evaluate word vectors on word-similarity sets.", reads="files")
 @files_argument
-@set_options("  [default: those of these nine that are found; if none is, all nine are downloaded]")
+@set_options("  [default: the nine named here, as far as found; if none is, all nine are downloaded]")
 @integer("seed", 1, "Random seed of the resamples and permutations.", least=0, metavar=None)
 @reading_options
 @json_option("Print one JSON object instead of tables.")

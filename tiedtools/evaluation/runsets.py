@@ -14,25 +14,17 @@ from tiedtools.vectors.vectors import Vectors
 Lines = list[dict[str, Any]]
 
 
-class OneByOne(Sequence[Vectors]):
-    """The Vectors of each of some Runs, which are in memory only while they are used."""
-
-    def __init__(self, runs: Runs) -> None:
-        self.runs = runs
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
-    def __getitem__(self, run: Any) -> Any:
-        return Vectors(*self.runs[run])
-
-
 class FileOfRuns(NamedTuple):
-    """The Vectors of each run of a file, and of its runs on the whole text."""
+    """The runs of a file, and its runs on the whole text."""
 
     file: str
-    runs: Sequence[Vectors]
-    whole: Sequence[Vectors]
+    runs: Runs
+    whole: Runs
+
+
+def each(*several: Runs) -> Iterator[Vectors]:
+    """Yield the Vectors of each run; only one is in memory unless the caller keeps more."""
+    return (Vectors(*run) for runs in several for run in runs)
 
 
 def runs_of(path: str, **reading: Any) -> Runs:
@@ -44,7 +36,7 @@ def read_runs(files: Iterable[str], **reading: Any) -> Iterator[FileOfRuns]:
     """Yield the FileOfRuns of each file when it is needed; arguments as for `runs_of`."""
     for file in files:
         runs = runs_of(file, **reading)
-        yield FileOfRuns(file, OneByOne(runs), OneByOne(runs.on_whole_text))
+        yield FileOfRuns(file, runs, runs.on_whole_text)
 
 
 def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
@@ -90,8 +82,7 @@ def similarities(
     """
     lines, differences, first = Lines(), Lines(), None
     for file, runs, whole in files:
-        every = itertools.chain(runs, whole)
-        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in every]
+        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each(runs, whole)]
         similarity.explain([file], sets, *by_run)
         judged = [*zip(*by_run)]
         of_file = correlations(sets, judged, resamples, seed, len(whole))
@@ -117,7 +108,7 @@ def analogies(
     lines, differences, first = Lines(), Lines(), dict[str, Any]()
     for file, runs, whole in files:
         for way in analogysets.methods_of(questions, method):
-            answered = [analogysets.answer(run, questions, way, restrict, case) for run in itertools.chain(runs, whole)]
+            answered = [analogysets.answer(run, questions, way, restrict, case) for run in each(runs, whole)]
             known, right = (np.array(each) for each in zip(*answered))
             known, label = known.all(0), dict(method=way, file=file)
             known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
@@ -142,7 +133,7 @@ def comparisons(one: FileOfRuns, two: FileOfRuns, limit: int, top: int, seed: in
 
     Returns a dict for each measure.
     """
-    sides = [itertools.cycle(file.runs) if len(file.runs) == 1 else file.runs for file in (one, two)]
+    sides = [itertools.cycle(each(file.runs)) if len(file.runs) == 1 else each(file.runs) for file in (one, two)]
     pairs = itertools.islice(zip(*sides), max(len(one.runs), len(two.runs)))
     every = [comparison.compare(a, b, limit, top, seed) for a, b in pairs]
     values = {

@@ -87,11 +87,11 @@ class Buffers:
         self.dtype, self.odd, self.arrays = dtype, odd, {}
 
     def __call__(self, name: str, *shape: int, dtype: Any = None) -> np.ndarray:
-        """Return the array `name` of the given shape [..., n], with rows padded to stride(n); the padding stays 0
-        unless a kernel computes whole rows.
+        """Return the array `name` of the given shape [..., n], with rows padded to stride(n).
 
-        Tiles may read a few rows of memory after the end; their values are arbitrary. When the shape of an array has
-        changed, all its elements but the padding are arbitrary, too.
+        The padding stays 0 unless a kernel computes whole rows. Tiles may read a few rows of memory after the end;
+        their values are arbitrary. When the shape of an array has changed, all its elements but the padding are
+        arbitrary, too.
         """
         old_shape, array, flat = self.arrays.get(name, (None, None, np.empty(0)))
         if old_shape != shape:

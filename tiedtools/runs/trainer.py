@@ -296,9 +296,6 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
             raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
         if path:
             refuse_directory(path)
-    if checkpoint:
-        with open_output(checkpoint, lambda partial, _: os.unlink(partial)):
-            pass  # fails before the text is read
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
@@ -307,6 +304,9 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
     if exists and not files.resume:
         remedy = "add `resume` to continue from it, or remove it to start over"
         raise TiedtoolsError(f"{checkpoint}: already exists; {remedy}")
+    if checkpoint:  # fails before the text is read
+        with open_output(checkpoint, lambda partial, _: os.unlink(partial)):
+            pass
     return exists
 
 

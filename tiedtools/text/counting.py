@@ -153,8 +153,6 @@ class WordTable:
         return b"".join([ids.tobytes() for ids in self.encode(text, grow, unknown)])
 
     def enlarge(self) -> None:
-        if self.capacity > 1 << 30:  # numbers are int32
-            raise TiedtoolsError(f"more than {1 << 30:,} different words; is this plain text?")
         self.capacity *= 2
         table = map_zeros(4 * self.capacity, np.uint64).reshape(-1, 2)
         tokenize.rehash(table, self.table)

@@ -20,7 +20,7 @@ from tiedtools.base.errors import Mistyped, Renamed, TiedtoolsError, quoted
 from tiedtools.base.settings import NONE, Checked, Range, checked, documented, setting
 from tiedtools.files.output import open_packed
 from tiedtools.text.sentences import WORD, sources
-from tiedtools.text.sources import LONGEST_LINE, decoded_lines, numbered_lines, shown
+from tiedtools.text.sources import LONGEST_LINE, SURROGATE, decoded_lines, numbered_lines, shown
 
 ENGLISH = tuple("a an the for of with without at from to in on by and or".split())  # as in gensim
 COLUMNS = "pass", "phrase", "words", "score", "count"
@@ -82,7 +82,7 @@ class Phrases(Checked):
     def mistakes(self) -> Iterator[tuple[str, bool]]:
         yield f"`delimiter={self.delimiter}` must be one word", WORD.fullmatch(self.delimiter) is None
         spelled = self.delimiter + "".join(self.connector_words)
-        yield "`delimiter` and `connectors` must be valid Unicode", re.search("[\ud800-\udfff]", spelled) is not None
+        yield "`delimiter` and `connectors` must be valid Unicode", re.search(SURROGATE, spelled) is not None
         least, most = (-1, 1) if self.scoring == "npmi" else (0, math.inf)
         for value in self.thresholds:
             yield f"`threshold={value}` must be from {least} to {most}", not least <= value <= most
@@ -209,7 +209,7 @@ def unpacked(text: str) -> Phrases:
     """Return the Phrases of a string from `Phrases.packed`. Raises TiedtoolsError if it is corrupt."""
     try:
         data = base64.b64decode(text.removeprefix(PACKED))
-        most = max(LONGEST_LINE, 20 * len(data))  # lists are packed to a third or less, not to a twentieth
+        most = max(LONGEST_LINE, 20 * len(data))  # lists are packed to about a third, not to a twentieth
         delimiter, passes = json.loads(zlib.decompressobj().decompress(data, most))
         phrases = Phrases(delimiter=delimiter)
         phrases.passes = [[Phrase(tuple(words), *figures) for words, *figures in some] for some in passes]

@@ -14,7 +14,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
 from tiedtools.text.counting import NO_WORD, WordTable, count, full, map_zeros
-from tiedtools.text.sources import counted
+from tiedtools.text.sources import SURROGATE, counted
 
 BLOCK = 1 << 18  # IDs written at a time
 SAMPLE = 64  # the number of different pairs is estimated from this fraction of them
@@ -137,7 +137,7 @@ class Joiner:
 
     def __call__(self, text: str) -> str:
         """Return whole lines with phrases joined and a space between words."""
-        text = re.sub("[\ud800-\udfff]", "\ufffd", text)  # of arguments that are not UTF-8
+        text = re.sub(SURROGATE, "\ufffd", text)  # of arguments that are not UTF-8
         ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
         for one in self.passes:
             ids = one.join(ids)

@@ -32,6 +32,7 @@ ZERO_BYTE = (
     "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16; office programs save text as UTF-8"
 )
 
+SURROGATE = "[\ud800-\udfff]"  # matches what UTF-8 cannot encode
 STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",

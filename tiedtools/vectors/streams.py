@@ -21,7 +21,7 @@ import numpy as np
 from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
-from tiedtools.text.sources import counted, open_source
+from tiedtools.text.sources import SURROGATE, counted, open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
 from tiedtools.vectors.norms import blocks, finite_rows
 from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, not_finite
@@ -287,8 +287,7 @@ def check_writable(words: Sequence[str], matrix: Matrix, format: str, dtype: str
     """Raise TiedtoolsError unless a format can represent these words and vectors in the type `dtype`."""
     if not matrix.size:
         raise TiedtoolsError("no vectors to write: there are no words or no dimensions; select at least one word")
-    # UTF-8 cannot encode surrogates.
-    unwritable = re.compile(rf"{FORMATS[format].unwritable}|[\ud800-\udfff]", re.IGNORECASE)
+    unwritable = re.compile(f"{FORMATS[format].unwritable}|{SURROGATE}", re.IGNORECASE)
     for row, word in enumerate(words, 1):
         if not isinstance(word, str):
             raise Mistyped(f"word {row:,}: {quoted(word)} is not a str; convert it")

@@ -359,7 +359,10 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
 
 
 def files_written(path: str, format: str) -> list[str]:
-    """Return the paths that `Vectors.write` writes, or of a folder the matrix. Raises Contradiction without a name."""
+    """Return the paths that `Vectors.write` writes; of a folder, only that of the matrix.
+
+    Raises Contradiction for a format that cannot be written to standard output.
+    """
     if format == FOLDER:
         return [os.path.join(path, "model.safetensors")]
     return [*matrixfiles.paths(path, format)] if FORMATS[format].two_files else [path]

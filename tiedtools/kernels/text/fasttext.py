@@ -64,7 +64,7 @@ def parse(starts, table, data, V):
     table   int32, all 0, out: the hash table; larger than the number of entries
 
     Returns (status, number of entries parsed). Status PARSED; ENDLESS: an entry without an end within LONGEST bytes or
-    within the data; INVALID: an empty word, whitespace but a space, or another count or type than possible; REPEATED.
+    within the data; INVALID: an empty word, whitespace other than a space, or an impossible count or type; REPEATED.
     """
     for k in range(starts.size - 1):
         start = i = starts[k]
