@@ -251,18 +251,19 @@ class ManyRuns(Session):
     def contents(self) -> tuple[dict[str, Any], Arrays]:
         done = np.array(sorted(figures["run"] - 1 for figures in self.history), int)
         progress = dict(done=done.tolist(), history=self.history, elapsed=self.seconds)
-        return progress, dict(matrix=self.model.every[done], present=self.model.every_present[done])
+        # One array for each run: indexing by a list would copy the vectors of all runs into memory.
+        matrices = {f"run {k + 1}": self.model.every[k] for k in done}
+        return progress, dict(matrices, present=self.model.every_present[done])
 
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
         types = dict(done=list, history=list, elapsed=float)
-        done, shape = progress["done"], (len(progress["done"]), *self.model.every.shape[1:])
+        done, (_, V, E) = progress["done"], self.model.every.shape
         checkpoints.check_progress(progress, types, len(done), dict(run=int, **FIGURES))
         known = {k + 1 for k in done if type(k) is int and k >= 0}
         if len(known) < len(done) or known != {figures["run"] for figures in progress["history"]}:
             raise ValueError("inconsistent numbers of runs")
-        like: Arrays = dict(matrix=np.broadcast_to(np.float16(), shape))
-        like["present"] = np.broadcast_to(np.int64(), shape[:2])
-        checkpoints.check_arrays(arrays, like)
+        like = {f"run {number}": np.broadcast_to(np.float16(), (V, E)) for number in known}
+        checkpoints.check_arrays(arrays, {**like, "present": np.broadcast_to(np.int64(), (len(done), V))})
         if arrays["present"].min(initial=0) < 0:
             raise ValueError("negative counts")
 
@@ -270,7 +271,7 @@ class ManyRuns(Session):
         progress, arrays = checkpoint.read(self.check)
         for place, k in enumerate(progress["done"]):
             if k < len(self.runs):
-                self.model.every[k], self.model.every_present[k] = arrays["matrix"][place], arrays["present"][place]
+                self.model.every[k], self.model.every_present[k] = arrays[f"run {k + 1}"], arrays["present"][place]
                 self.model.finished[k] = True
         self.elapsed = progress["elapsed"]
         self.history = [figures for figures in progress["history"] if figures["run"] <= len(self.runs)]
