@@ -43,7 +43,7 @@ def cross_entropy(scores, targets):
 
 
 def augmentation(z0, E, targets, tau):
-    """tau KL(softmax(a) || softmax(z0 / tau)) [T, B], a_j = e_target . e_j / tau (Inan et al. 2017, section 3.1)."""
+    """tau KL(softmax(a) || softmax(z0 / tau)) [T, B], a_j = e_target . e_j / tau (Inan et al. 2017, section 3)."""
     log_y, log_z = log_softmax(E[targets] @ E.T / tau), log_softmax(z0 / tau)
     return (targets >= 0) * tau * (np.exp(log_y) * (log_y - log_z)).sum(-1)
 

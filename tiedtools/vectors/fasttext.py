@@ -172,11 +172,15 @@ class FastText(Computed):
         return ids, hashes, (text, stops - lengths, stops)
 
     def compose(self, words: Sequence[str]) -> tuple[list[str], Matrix]:
-        """Return the words that have n-grams, and their vectors, composed from these if the word is unknown."""
+        """Return the words that have n-grams, and their vectors, composed from these if the word is unknown.
+
+        An unknown word whose n-grams all have zeros, the rows of buckets that were never trained, is left out.
+        """
         ids, _, spans = self.look_up([word.encode("utf-8", "surrogatepass") for word in words])
         rows, ends = self.subwords(ids, *spans)
-        composed = np.diff(ends, prepend=0) > 0
-        return [word for word, has in zip(words, composed) if has], self.vectors(rows, ends)[composed]
+        vectors = self.vectors(rows, ends)
+        composed = (np.diff(ends, prepend=0) > 0) & ((ids >= 0) | vectors.any(1))
+        return [word for word, has in zip(words, composed) if has], vectors[composed]
 
     @property
     def has_ngrams(self) -> bool:  # type: ignore[override]

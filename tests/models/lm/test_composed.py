@@ -245,7 +245,7 @@ def test_parameter_counts_of_assylbekov_and_takhanov(kind, size):
 
 
 def test_numbers_of_parameters_and_memory():
-    """Their table 2 has 5M."""
+    """Their table 3 has 5M."""
     fields = LstmConfig.__dataclass_fields__
     n = count("chars", **{k: v for k, v in PRESETS["kim-small"][1].items() if k in fields})
     assert round(n / 1e6) == 5

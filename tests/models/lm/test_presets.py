@@ -72,7 +72,7 @@ RHN = dict(
     lr=0.2, decay=1.02, decay_after=20, clip=10.0, l2=1e-7, epochs=500, steps=35, keep="best",
 )  # fmt: skip
 
-# Gulordava et al. 2018, section 4, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
+# Gulordava et al. 2018, section 3.2, on PyTorch's examples/word_language_model (2018): embeddings in +-.1, decoder
 # bias 0, LSTM and linear layers in +-1/sqrt(n). The paper tuned dropout (appendix A); the rates here are our choice.
 GULORDAVA = dict(
     loss_scale="mean", schedule="plateau", lr=20.0, clip=0.25, decay=4.0, epochs=40, batch=20, steps=35, keep="best",

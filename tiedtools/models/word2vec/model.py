@@ -200,7 +200,8 @@ class Word2Vec(modelfile.Stored):
     def save_fasttext(self, file: BinaryIO) -> None:
         """Write a model of fastText: all rows of words and n-grams, zeros for other buckets, and output vectors.
 
-        Output vectors of a tied model are those that give the same scores, with L or signs in them.
+        Output vectors of a tied model are those that give the same scores, with L or signs in them, but without the
+        shift, for which the format has no place.
         """
         c, vectors = self.config, self.composed
         assert vectors is not None  # only models with `subwords` are written
