@@ -65,7 +65,7 @@ MODELS = {
         dict(OPTIMIZATION, sampled=4, layers=3, drop_emb=0.2, schedule="constant", min_count=3, **SMALL),
         dict(unit_embeddings=True, augment=0.1, dtype="float64", precision="float32", drop_out=0, **SMALL),
         dict(
-            subwords="chars", reuse="none", subword_dim=5, filters="3,2", highways=1, atomic_unk=True, **SMALL
+            subwords="chars", reuse="cnn", subword_dim=5, filters="3,2", highways=1, atomic_unk=True, **SMALL
         ),
         dict(preset="day", min_count=2, size=6, layer_widths="5,6", epochs=1, sampled=0),
     ],

@@ -177,6 +177,7 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
         settings["tying"] = "untied"  # `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
     check_averages(config, training)
-    if config.subwords and options.get("tying") == "untied" and config.reuse not in ("plain", "none"):
+    untied = options.get("tying") == "untied" and "reuse" not in options  # a saved model has both
+    if config.subwords and untied and config.reuse not in ("plain", "none"):
         raise Contradiction("`tying=untied` does not apply to `subwords`; use `reuse=none` or `reuse=plain`")
     return [config, training, reading]
