@@ -202,12 +202,14 @@ def test_uncompressed_outputs_reject_names_of_compressed_files(run, corpus, tmp_
     assert os.listdir(tmp_path) == [corpus.name]
 
 
-@pytest.mark.parametrize("flag", ["-output", "--save-model", "-save-vocab", "--log-json", "--checkpoint"])
-def test_the_text_is_never_overwritten(run, corpus, flag):
+@pytest.mark.parametrize("flag, reader", [
+    ("-output", "tokenize"), ("--save-model", "predict m"), ("-save-vocab", "nn v <"), ("--log-json", "analogy v <"),
+    ("--checkpoint", "rnnlm -rnnlm m -test"),
+])  # fmt: skip
+def test_the_text_is_never_overwritten(run, corpus, flag, reader):
     run.fails(2, "used as both input and output", "w2v", flag, corpus, corpus)
-    assert corpus.read_text() == LINES
     assert run("vocab", "-output", corpus, corpus).exit_code == 2 and corpus.read_text() == LINES
-    shell = f"{sys.executable} -m tiedtools tokenize {corpus} >>{corpus}"
+    shell = f"{sys.executable} -m tiedtools {reader} {corpus} >>{corpus}"
     assert subprocess.run(["sh", "-c", shell]).returncode == 2 and corpus.read_text() == LINES
 
 

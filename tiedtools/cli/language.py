@@ -38,7 +38,7 @@ def load(path: str, **cache: Any) -> Any:
     return cached(model, **cache) if cache else model, Lexicon(model.vocab)
 
 
-@command("predict", "Predict the next word after each line.")
+@command("predict", "Predict the next word after each line.", reads="text")
 @model_argument
 @text_argument
 @integer("top", 10, "Number of words per line.", also="k")

@@ -144,6 +144,7 @@ def answers(
         raise click.UsageError(f"the number of words must be a multiple of {size}, not {len(words)}")
     if not words and {*STDIN} & {*paths}:
         raise click.UsageError("VECTORS is read from standard input; give the words as arguments")
+    refuse_clashes(["-"] * (not words), ["-"])
     if any(map(is_runs, paths)):
         given = {"--format": format, "--counts": counts, "--method mul": settings.get("method") == "mul"}
         if wrong := next((name for name, value in given.items() if value), None):

@@ -13,6 +13,7 @@ from tiedtools.cli.options import Finite, as_option, explicit, file_option, flag
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train
+from tiedtools.files.output import refuse_clashes
 from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, configure
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import is_url
@@ -102,6 +103,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         raise click.UsageError("--one-iter trains a single epoch: omit it or --epochs")
     reads = [text for text in (options["test"], options["lm_prob"]) if as_rnnlm and text is not None]
     read_once(*reads)
+    refuse_clashes(["-"], [*texts, *reads] if as_rnnlm else [])
     for text in reads:
         if text != "-" and not is_url(text) and not pathlib.Path(text).is_fifo():
             open(text).close()  # report unreadable files before training
