@@ -218,11 +218,8 @@ def test_fasttext_and_gensim_compose_the_same_vectors_from_the_bin(inflected, op
     model = tt.Word2Vec(**SETTINGS | options).fit(inflected, save_model=path, output=text)
     words = [*model.model.vocab.words, "walker", "unseen", "日本"]  # no n-gram of the last is known
     vectors = model.word_vectors("in")
-    ours, read, written = (
-        vectors.compose(words) if vectors.composes else vectors,
-        Vectors.read(path),
-        Vectors.read(text),
-    )
+    ours = vectors.compose(words) if vectors.composes else vectors
+    read, written = Vectors.read(path), Vectors.read(text)
     np.testing.assert_allclose(np.asarray(read), np.asarray(vectors), atol=1e-6)
     np.testing.assert_allclose(np.asarray(written), np.asarray(vectors), atol=1e-6)
     if vectors.composes:
@@ -254,6 +251,9 @@ def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):
         np.testing.assert_allclose(model.word_vectors("in")[known], first.word_vectors("in")[known], rtol=1e-5)
         results.append(model.word_vectors("in")["Schifffahrt"])
     np.testing.assert_array_equal(*results)
+    (tmp_path / "s.bin").write_bytes((tmp_path / "m.bin").read_bytes().replace(b"walked\0", b"wal ed\0"))
+    words = tt.Word2Vec(**how).fit(new, init_from=tmp_path / "s.bin", grow=True).model.vocab.words
+    assert "wal ed" in Vectors.read(tmp_path / "s.bin") and {*words} == {*known, "Schifffahrt", "jumper"}
     first.word_vectors("in").write(tmp_path / "m.txt")
     with pytest.raises(TiedtoolsError, match="n-grams"):
         tt.Word2Vec(**SETTINGS).fit(new, init_from=tmp_path / "m.txt")

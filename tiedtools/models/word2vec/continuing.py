@@ -46,28 +46,31 @@ def read_source(path: str, tell: bool = True) -> Source:
             arrays["emb_in"], rows = every[:V], lambda buckets: every[model.ngrams.table[V + buckets]]
         return Source(path, model.vocab, arrays, {name: getattr(model.config, name) for name in KEPT}, rows)
     vectors = Vectors.read(path, skip_bad=None)
-    if isinstance(vectors.matrix, FastText):
-        return read_fasttext(path, vectors.matrix)
-    rows = sorted(row for word, row in vectors.index.items() if word != END and WORD.fullmatch(word))
+    every = zip(vectors.index, vectors.index.values())  # not a look-up for each word of a fastText model
+    rows = sorted(row for word, row in every if word != END and WORD.fullmatch(word))
     if tell and (left_out := len(vectors.index) - len(rows) - (END in vectors.index)):
         log.warning(f"{path}: {counted(left_out, 'word')} with spaces left out, since no text has them")
+    if isinstance(vectors.matrix, FastText):
+        return read_fasttext(path, vectors.matrix, [vectors.index[END]] * (END in vectors.index) + rows)
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)
     vocab = Vocab(words, np.zeros(len(words), np.int64))
     return Source(path, vocab, dict(emb_in=np.concatenate([end, vectors.matrix[rows]])), dict(size=vectors.dim))
 
 
-def read_fasttext(path: str, model: FastText) -> Source:
-    """Return a model of fastText as a Source. Raises TiedtoolsError unless it has all parameters of word vectors."""
+def read_fasttext(path: str, model: FastText, order: list[int]) -> Source:
+    """Return a model of fastText as a Source. Raises TiedtoolsError unless it has all parameters of word vectors.
+
+    order  rows of the words to continue with, of `</s>` first
+    """
     h = model.header
     if model.supervised or h.pruned >= 0 or not (isinstance(model.inputs, Dense) and isinstance(model.outputs, Dense)):
         raise TiedtoolsError(f"{path}: a classifier, or a pruned or quantized model, cannot be continued; give another")
     if h.loss != NEGATIVE_SAMPLING:
         raise TiedtoolsError(f"{path}: only models with negative sampling can be continued; give another")
-    order = sorted(range(h.nwords), key=lambda row: model.words[row] != END)  # `</s>` first
     words, counts = [model.words[row] for row in order], model.counts()[order]
     arrays = dict(emb_in=model.inputs[: h.nwords][order], emb_out=model.outputs[:][order])
-    if words[0] != END:
+    if words[:1] != [END]:
         words, counts = [END, *words], np.append(0, counts)
         arrays = {name: np.vstack([np.zeros_like(array[:1]), array]) for name, array in arrays.items()}
     used = dict(size=h.dim, architecture="cbow" if h.model == 1 else "skipgram", tying="untied", window=h.ws)
