@@ -150,7 +150,7 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
     assert run("convert", path, tmp_path / "half.npy", "--dtype", "float16").exit_code == 0
     assert np.array_equal(Vectors.read(tmp_path / "half.npy").matrix, np.float16(np.asarray(Vectors.read(path).matrix)))
     for options in [], ["--sif", 0.1]:
-        assert run("similar", path, words, "--query", "wherever the", *options).exit_code == 0, options
+        assert run("similar", path, words, "--query", "wherever the \udcff", *options).exit_code == 0, options
 
 
 def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):

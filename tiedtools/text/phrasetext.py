@@ -1,7 +1,6 @@
 """A text in which phrases are found and joined, as word IDs in a temporary file."""
 
 import itertools
-import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
 from tiedtools.text.counting import NO_WORD, WordTable, count, full, map_zeros
-from tiedtools.text.sources import SURROGATE, counted
+from tiedtools.text.sources import counted
 
 BLOCK = 1 << 18  # IDs written at a time
 SAMPLE = 64  # the number of different pairs is estimated from this fraction of them
@@ -137,7 +136,6 @@ class Joiner:
 
     def __call__(self, text: str) -> str:
         """Return whole lines with phrases joined and a space between words."""
-        text = re.sub(SURROGATE, "\ufffd", text)  # of arguments that are not UTF-8
         ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
         for one in self.passes:
             ids = one.join(ids)

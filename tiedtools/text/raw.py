@@ -185,6 +185,7 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
 
     def split(text: Any) -> list[str]:
         if isinstance(text, str):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # arguments may not be UTF-8
             with lock:
                 for step in steps:
                     text = step(text)
