@@ -135,6 +135,7 @@ class Marks:
     """Marks where documents begin while a text is encoded; an argument of `encode`.
 
     kind     "line"; "paragraph" or "record": an empty line ends a document, and that of a record is not kept; or "file"
+    unit     the same for the text as it is read: "record" if its lines are divided into sentences
     files    number of line ends before each file but the first
     starts   number of line ends before each document but the first; for lines, none
     omitted  number of line ends that are not kept
@@ -142,8 +143,9 @@ class Marks:
     With a given vocabulary, a line of unknown words counts as an empty one.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind, self.path, self.ends, self.omitted, self.line_ended = kind, None, 0, 0, False
+    def __init__(self, kind: str, unit: str | None = None) -> None:
+        self.kind, self.unit = kind, unit or kind
+        self.path, self.ends, self.omitted, self.line_ended = None, 0, 0, False
         self.files: list[int] = []
         self.starts: list[int] = self.files if kind == "file" else []
 
@@ -152,12 +154,12 @@ class Marks:
         ends = ids == 0
         if path != self.path and self.path is not None:
             self.files.append(self.ends)
-            if self.kind in ("paragraph", "record"):  # none continues in the next file
+            if self.unit in ("paragraph", "record"):  # none continues in the next file
                 self.starts.append(self.ends)
-        if self.kind in ("paragraph", "record"):
+        if self.unit in ("paragraph", "record"):
             empty = ends & np.append(self.line_ended, ends[:-1])
             self.line_ended = bool(ends[-1]) if ends.size else self.line_ended
-            if self.kind == "record":
+            if self.unit == "record":
                 self.omitted, ends = self.omitted + int(np.count_nonzero(empty)), ends & ~empty
                 ids = ids[~empty]
             self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()
@@ -170,7 +172,7 @@ class Marks:
         A document has at least one word; lines without words belong to the document before them, or to the first.
         """
         after = np.flatnonzero(ids == 0) + 1
-        starts = after if self.kind == "line" else after[np.array(self.starts, np.int64) - 1]
+        starts = after if self.unit == "line" else after[np.array(self.starts, np.int64) - 1]
         bounds = np.unique(np.concatenate([[0], starts, [ids.size]]))
         words = bounds - np.searchsorted(after, bounds, "right")
         return np.concatenate([[0], bounds[:-1][np.diff(words) > 0][1:], [ids.size]]).astype(np.int64)

@@ -355,15 +355,18 @@ def test_results_in_python(tmp_path):
     refused(lambda: tt.Word2Vec(**FEW, threads=1).fit(SENTENCES).runs)
 
 
-def test_a_record_is_a_document(tmp_path):
-    """A record of several lines is drawn as a whole."""
-    records = ({"text": f"start{k} " + " ".join(line) + f"\nend{k} x y"} for k, line in enumerate(SENTENCES))
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+@pytest.mark.parametrize("how, document", [(dict(field="text"), "record"), (dict(tokenize="sentences"), "line")])
+def test_a_record_or_a_line_is_a_document(tmp_path, how, document):
+    """A record of several lines, or a line of several sentences, is drawn as a whole."""
+    pytest.importorskip("regex")
+    texts = [f"start{k} {' '.join(line)} .\nEnd{k} x y" for k, line in enumerate(SENTENCES)]
+    lines = [json.dumps({"text": text}) if document == "record" else text.replace("\n", " ") for text in texts]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
     options = dict(runs=3, output=tmp_path / "x.runs")
-    tt.Word2Vec(**FEW, threads=1, field="text").fit(tmp_path / "t.jsonl", **options)
+    tt.Word2Vec(**FEW, threads=1, **how).fit(tmp_path / "t.jsonl", **options)
     runs = Runs.read(str(tmp_path / "x.runs"))
-    assert runs.training["documents"] == len(SENTENCES) and runs.training["document"] == "record"
+    assert runs.training["documents"] == len(SENTENCES) and runs.training["document"] == document
     index = {word: row for row, word in enumerate(runs.words)}
     for k in range(len(SENTENCES)):
-        np.testing.assert_array_equal(runs.present[:, index[f"start{k}"]], runs.present[:, index[f"end{k}"]])
+        np.testing.assert_array_equal(runs.present[:, index[f"start{k}"]], runs.present[:, index[f"End{k}"]])
     refused(lambda: runs_of(tmp_path, document="record"), kind=tt.Contradiction)

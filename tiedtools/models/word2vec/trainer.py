@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 
 from tiedtools.base.errors import Contradiction, TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Continuation
+from tiedtools.base.settings import WORDS, Continuation, Tokenization
 from tiedtools.files.output import STDOUT, refuse_packed
 from tiedtools.models.continuing import identity, log_start
 from tiedtools.models.word2vec import exchange, workspaces
@@ -110,7 +110,9 @@ class Word2VecTrainer(Trainer):
         if document == "record" and not field:
             raise Contradiction("`document=record` needs `field`, the name of the field with the text")
         self.resampling = dataclasses.replace(self.resampling, document=document)
-        self.marks = Marks(document)
+        tokenize = self.reading.get("tokenize") or WORDS
+        divided = document == "line" and not field and tokenize != WORDS and Tokenization.of(tokenize).sentences
+        self.marks = Marks(document, "record" if divided else None)  # the sentences of a line are one document
 
     def read(self) -> tuple[EncodedText, dict[str, int]]:
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.raw_reading()
@@ -118,8 +120,8 @@ class Word2VecTrainer(Trainer):
         vocab = None if r["read_vocab"] is None else Vocab.read(r["read_vocab"], *choice)
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
-        document = self.resampling.document
-        source = self.raw(share, unit=document if document in ("record", "paragraph") else "text")
+        unit = self.marks.unit if self.marks else "text"
+        source = self.raw(share, unit=unit if unit in ("record", "paragraph") else "text")
         text = encode(source, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
