@@ -93,7 +93,8 @@ def test_reruns_of_runs_slices_and_continued_training(run, here):
     succeed(run, "w2v -size 6 -iter 2 --runs 3 -threads 2 -debug 0 -output r c.txt")
     assert "same bytes: " in succeed(run, "rerun r.run.json").output
     (here / "d.txt").write_text(LINES.replace("owl", "cow"))
-    succeed(run, "w2v --slices c.txt d.txt -size 6 -threads 1 -debug 0 --runs 2 -output s")
+    for runs in 1, 2:
+        succeed(run, f"w2v --slices c.txt d.txt -size 6 -threads 1 -debug 0 --runs {runs} -output s")
     succeed(run, "w2v d.txt --init-from s/compass.npz -threads 1 -debug 0 -output v")
     result = succeed(run, "rerun s/d.runs.run.json")
     assert result.output.count("same bytes: ") == 3 and "different" not in result.output

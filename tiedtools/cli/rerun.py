@@ -39,8 +39,9 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
 
     recorded = read(path)
     if slices := recorded["options"].get("slices"):
-        path = os.path.join(os.path.dirname(path), COMPASS + manifests.SUFFIX)  # its inputs are all texts
-        recorded = read(path)
+        path = os.path.join(os.path.dirname(path), COMPASS + manifests.SUFFIX)
+        # The inputs of the compass are all texts; a later command may have trained the slices again, with more `runs`.
+        recorded |= {"inputs": read(path)["inputs"], "origin": None}
     directory = recorded["directory"] if directory is None else directory
     name, *argv = recorded["argv"] or [""]
     if not name:
