@@ -259,15 +259,21 @@ BEGINNINGS = {
     r'\{"\w+": ': Kind("JSON", "written by a command with --json", read_json),
     r"pass\tphrase\twords\tscore\t": Kind("phrase list", "`--phrases` reads it"),
     r"# Morfessor Baseline": Kind("morphs", "`tiedtools segment --load` reads them", morphs.read),
-    r"# \w+=|words +dim +": Kind("table", "written by a command that evaluates vectors"),
+    # Of files of runs, too, whose tables begin with the names of columns, two or more spaces apart.
+    r"# \w+=|\w+( \w)* {2,}(b|words|dim|count|neighbor|answer|slice|value|pairs|questions)  ": Kind(
+        "table", "written by a command that evaluates vectors"
+    ),
     r"(word\t[^\n]+\tcosine|a\tb\tc\t[^\n]+\tscore)[\t\n]": Kind("table", "written by `nn` or `analogy`"),
-    r"file [^\n]*: [\d,]+ sentences, |[^\n]*\n\tp\( ": Kind("perplexity", "written by `tiedtools ppl`"),
+    r"file [^\n]*: [\d,]+ sentences, |sentence\tposition\t|[^\n]*\n\tp\( ": Kind(
+        "perplexity", "written by `tiedtools ppl`"
+    ),
     r"\n*(Iter|iter): +\d+|rnnlm file: |test log probability: ": Kind("log of rnnlm", "written by `tiedtools rnnlm`"),
     r"BLEU\|": Kind("BLEU", "written by `tiedtools bleu`"),
     rf": (?!{N}[\t \n])[^\n]+\n": Kind("analogy questions", "`tiedtools eval-analogy --set` reads them"),
     r"\ufffdPNG\n|<\?xml [^>]*>\s*<!DOCTYPE svg|<svg": Kind("picture", "written by `tiedtools plot`"),
+    r"<!DOCTYPE html>\n": Kind("page", "written by `tiedtools explore`"),
 }
-SCORED = rf"{WORD} {WORD} {N}|[^\t]+\t(?!{N}\t)[^\t]+\t(.*\t)?{N}(\t.*)?|\d+\t[^\t]+\t{N}"
+SCORED = rf"# (?!{N}).*|{WORD} {WORD} {N}|[^\t]+\t(?!{N}\t)[^\t]+\t(.*\t)?{N}(\t.*)?|\d+\t[^\t]+\t{N}"
 # Expressions that match each of the first lines.
 LINES = {
     r"\d+ \|\|\| .* \|\|\| .*": Kind("n-best list", "written by `tiedtools translate`"),
