@@ -257,7 +257,6 @@ class Continuation(Checked):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         for name in "grow", "freeze":
             yield f"`{name}` needs `init_from`, the file to continue from", not self.init_from and getattr(self, name)
 
@@ -275,7 +274,6 @@ class LmContinuation(Continuation):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         problem = "`freeze=embeddings` would leave the embeddings of new words random; omit it, or `grow`"
         yield problem, self.grow and self.freeze
 

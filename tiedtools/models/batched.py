@@ -82,5 +82,4 @@ class BatchedModel(Model):
         return ()
 
     def learner(self, clip: float) -> Learner:
-        """See fit.py."""
         return Learner(self, optimizer(self.params, self.config, clip))

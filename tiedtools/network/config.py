@@ -63,7 +63,6 @@ class Tying(Checked):
     unit_embeddings: bool = setting(False)("Constrain input embeddings to unit norm (Inan et al., section 6.2).")
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See Checked."""
         linear = self.tying == "linear"
         yield "`linear_bias` is the bias of L: add `tying='linear'`", self.linear_bias and not linear
         yield (
@@ -123,7 +122,6 @@ class Composition(Checked):
         return numbers(self.filters)
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See Checked."""
         for field in dataclasses.fields(Composition)[1:]:
             changed = getattr(self, field.name) != field.default
             yield f"`{field.name}` describes composed word vectors: add `subwords`", changed and not self.subwords
@@ -170,7 +168,6 @@ class Dropout(Checked):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See Checked."""
         rates = self.rates
         sampled = [self.drop_weights, *(rate for site, rate in rates.items() if site != "word")]
         for site, rate in rates.items():
@@ -227,7 +224,6 @@ class Loss(Checked):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See Checked."""
         augmented = self.augment or self.augment_share
         yield "`sampled` computes some scores, but `augment` needs all of them: choose one", self.sampled and augmented
         yield "`augment` and `augment_share` weight the same loss: choose one", self.augment and self.augment_share
@@ -284,7 +280,6 @@ class Computation(Checked):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """See Checked."""
         yield (
             "`precision='bfloat16'` requires `dtype='float32'`",
             self.precision == "bfloat16" and self.dtype != "float32",

@@ -200,7 +200,6 @@ class Fit(Session, Standing):
 
     @property
     def standing(self) -> str:
-        """Where the run resumes, for the log."""
         if self.schedule.over or self.epoch >= self.epochs:
             remedy = "" if self.schedule.over or self.epochs != self.training.epochs else "; raise `epochs` to continue"
             return f"already complete ({counted(self.epoch, 'epoch')}){remedy}"

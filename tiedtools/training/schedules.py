@@ -55,7 +55,6 @@ class Training(Checked):
     eval_batch: int = setting(10, Range(1, 10**5))("Batch size (parallel streams) in validation.")
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         problem = "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`"
         yield problem, self.sessions > 1 and (self.keep, self.restart) == ("last", "best")
         halving = self.schedule == "halving"

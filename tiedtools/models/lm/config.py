@@ -116,7 +116,6 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         return self.tying != "untied"
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         rates = self.rates
         yield (
             f"`layer_widths={brief(self.layer_widths)}` must be numbers of units, 1 to 100,000, separated by commas",

@@ -101,7 +101,6 @@ class LstmLM(BatchedModel):
         self.score(word, word, state)
 
     def batches(self, ids: np.ndarray) -> Windows:
-        """See fit.py."""
         c = self.config
         if c.random_steps:
             return RandomWindows(ids, c.steps, c.batch, c.seed, c.loss_scale == "mean")
@@ -217,7 +216,6 @@ class LstmLM(BatchedModel):
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "LstmLM":
-        """See Stored."""
         config = modelfile.configured(LstmConfig, config)
         vocab = Vocab(words, arrays.pop("counts"))
         if config.subwords:

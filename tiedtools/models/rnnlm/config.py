@@ -71,7 +71,6 @@ class RnnlmConfig(Checked):
         super().__post_init__()
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         yield "`direct` must be 0 or at least 2, since classes and words need separate weights", self.direct == 1
         yield (
             "an initial state can be learned only for independent sentences; add `independent`",

@@ -192,11 +192,9 @@ class Rnnlm(Model):
         return space.H[:, : self.top], space.words[:, : self.top], space.doc, space.counts
 
     def batches(self, ids: np.ndarray) -> Pieces:
-        """See fit.py."""
         return Pieces(ids, self.config)
 
     def learner(self, clip: float) -> OnlineLearner:
-        """See fit.py."""
         return OnlineLearner(self)
 
     @exclusive
@@ -243,7 +241,6 @@ class Rnnlm(Model):
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Rnnlm":
-        """See Stored."""
         progress = config.pop("progress")
         check_progress(progress)
         vocab, starts = Vocab(words, arrays.pop("counts")).check(), arrays.pop("starts")

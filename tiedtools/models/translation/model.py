@@ -148,7 +148,6 @@ class Translator(BatchedModel):
 
     @property
     def identity(self) -> Arrays:
-        """See fit.py."""
         words = "\n".join(self.source_vocab.words)
         return {"source_vocabulary": modelfile.as_array(words), "merges": modelfile.as_array(self.codes)}
 
@@ -227,7 +226,6 @@ class Translator(BatchedModel):
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Translator":
-        """See Stored."""
         config = modelfile.configured(TranslationConfig, config)
         target = source = Vocab(words, arrays.pop("counts")).check()
         codes = check_codes(modelfile.as_bytes(arrays.pop("codes")).decode())

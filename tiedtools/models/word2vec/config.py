@@ -151,7 +151,6 @@ class Config(Checked):
         return round(self.negated * self.size) if self.tying == "signs" else 0
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield contradictions between settings; see Checked."""
         shape = self.shared_negatives
         yield (
             "hierarchical softmax has no output word vectors to tie;"

@@ -215,7 +215,6 @@ class Word2Vec(modelfile.Stored):
 
     @classmethod
     def of_file(cls, config: dict[str, Any], words: list[str], arrays: Arrays) -> "Word2Vec":
-        """See Stored."""
         if config["shared_negatives"] is not None:
             config["shared_negatives"] = tuple(config["shared_negatives"])  # JSON has lists
         if config["deterministic"] and (config["exact"] or config["hs"]):

@@ -256,12 +256,10 @@ class Run(Session):
 
     @property
     def standing(self) -> str:
-        """Where the run resumes, for the log."""
         return f"{self.next:,} of {self.jobs:,} pieces of text done, over all epochs"
 
     @property
     def reached(self) -> str:
-        """Progress so far, for messages."""
         return f"after {self.done / self.words:.4g} of {self.model.config.epochs:,} epochs"
 
     def worthwhile(self, stopped: BaseException | None = None) -> bool:
@@ -270,12 +268,10 @@ class Run(Session):
         return bool(restored) and self.done > 0 and is_sane(*self.model.arrays.values())
 
     def contents(self) -> tuple[dict[str, Any], Arrays]:
-        """Return (progress, arrays) for a checkpoint."""
         progress = dict(next=self.next, history=self.history, elapsed=self.seconds)
         return progress, dict(self.model.arrays, totals=self.totals.sum(0)[:, :3])
 
     def check(self, progress: dict[str, Any], arrays: Arrays) -> None:
-        """Raise one of modelfile.WRONG unless progress and arrays are complete and fit this run; see `contents`."""
         types = dict(next=int, history=list, elapsed=float)
         checkpoints.check_progress(progress, types, self.model.config.epochs, FIGURES, OPTIONAL)
         if progress["next"] > self.jobs:
