@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 PATIENCE = 3  # signals after which the next one aborts a run that is saving
 
 received = []
@@ -22,11 +22,6 @@ def handle(number: int, frame: object) -> None:
     received.append(number)
     if len(received) == 1 and not getattr(here, "deferring", False) or len(received) % (PATIENCE + 1) == 0:
         raise KeyboardInterrupt(number)
-
-
-def impatient() -> bool:
-    """Return whether more than PATIENCE signals have arrived, so that the run exits without saving."""
-    return len(received) > PATIENCE
 
 
 @contextlib.contextmanager
@@ -47,9 +42,8 @@ def deferred(defer: bool = True) -> Iterator[None]:
 
 def install() -> None:
     """Handle the signals that are not ignored; a script's background jobs (`&`) ignore SIGINT, nohup SIGHUP."""
-    for name in SIGNALS:
-        number = getattr(signal, name, None)
-        if number and signal.getsignal(number) != signal.SIG_IGN:
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handle)
     sys.unraisablehook = report_unraisable
 
@@ -62,7 +56,7 @@ def report_unraisable(problem: Any) -> None:
 
 def ignore() -> None:
     """Ignore all further signals: after the run, a signal would only turn success into an apparent failure."""
-    for number in {getattr(signal, name) for name in SIGNALS if hasattr(signal, name)}:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 

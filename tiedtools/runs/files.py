@@ -177,8 +177,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         except (OSError, MemoryError, TiedtoolsError) as error:
             self.failures.append(error)
         except KeyboardInterrupt as stop:
-            if interrupts.impatient():
-                raise
+            if len(interrupts.received) > interrupts.PATIENCE:
+                raise  # without saving
             self.failures.append(stop)
 
     def early(self, name: str, write: Writer) -> None:
