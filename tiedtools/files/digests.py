@@ -19,8 +19,8 @@ class Hashed:
     A thread does the hashing, which would otherwise add 5% to the time to read a text.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.hash, self.size, self.thread = file, hashlib.sha256(), 0, ThreadPoolExecutor(1)
+    def __init__(self, file: BinaryIO, thread: ThreadPoolExecutor) -> None:
+        self.file, self.hash, self.size, self.thread = file, hashlib.sha256(), 0, thread
         self.data, self.hashing = bytearray(), set[Future[None]]()  # not yet hashed; being hashed, at most one block
 
     def read(self, size: int = -1) -> bytes:
@@ -38,8 +38,8 @@ class Hashed:
         return data
 
     def finish(self) -> dict[str, Any]:
-        """Stop the thread and return dict(bytes, sha256)."""
-        self.thread.shutdown()
+        """Return dict(bytes, sha256)."""
+        wait(self.hashing)
         self.hash.update(self.data)
         return dict(bytes=self.size, sha256=self.hash.hexdigest())
 
@@ -83,13 +83,10 @@ def watched(path: str, file: BinaryIO) -> Iterator[Any]:
     if active is None:
         yield file
         return
-    hashed = Hashed(file)
-    try:
+    with ThreadPoolExecutor(1) as thread:
+        hashed = Hashed(file, thread)
         yield hashed
-    except BaseException:
-        hashed.finish()
-        raise
-    active.add(path, hashed.finish())
+        active.add(path, hashed.finish())
 
 
 def of_file(path: str) -> dict[str, Any]:
