@@ -45,17 +45,14 @@ def available() -> int:
     The minimum of the system's available memory, the unused part of its control groups' limits (containers, batch
     jobs), and the unused part of `ulimit -v`.
     """
-    limits = [free(), *(limit - used for limit, used in groups())]
+    system = read_proc("meminfo", "MemAvailable")
+    if system is None:  # not Linux: the total memory
+        system = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limits = [system, *(limit - used for limit, used in groups())]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
         limits.append(limit - (read_proc("self/status", "VmSize") or peak()))
     return max(0, min(limits))
-
-
-def free() -> int:
-    """Return the available bytes of the system; its total memory where the available memory is unknown."""
-    reported = read_proc("meminfo", "MemAvailable")
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if reported is None else reported
 
 
 def groups() -> Iterator[tuple[int, int]]:
