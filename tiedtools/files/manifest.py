@@ -24,7 +24,7 @@ from tiedtools.files import digests
 from tiedtools.files.output import is_file
 
 SUFFIX = ".run.json"
-START = b'{\n  "tiedtools": '
+START = b'{\n  "tiedtools": '  # of every manifest
 # Options that name an output.
 OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"
 FIGURES = "loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
@@ -73,12 +73,6 @@ def write(file: BinaryIO, manifest: dict[str, Any]) -> None:
         lines.append(f"  {dumps(name)}: {text}")
     # Non-UTF-8 bytes of a path are written as JSON escapes.
     file.write("{{\n{}\n}}\n".format(",\n".join(lines)).encode("utf-8", "backslashreplace"))
-
-
-def is_manifest(path: str) -> bool:
-    """Return whether a file starts like a manifest. Raises OSError."""
-    with open(path, "rb") as file:
-        return file.read(len(START)) == START
 
 
 def beside(path: str) -> str:

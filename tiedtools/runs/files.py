@@ -289,9 +289,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
         # A model of fastText (.bin) has no other place for the tokenization.
         outputs: list[Any] = models[:1] + [name for name in models[1:] if is_fasttext(done[name])]
         outputs = outputs if self.stopped or not self.no_manifest else []
-        for name in models:
-            if name in outputs:
-                continue
+        for name in set(models) - set(outputs):
             Path(beside(done[name])).unlink(missing_ok=True)  # the manifest of an earlier run or epoch
         write = lambda file: manifest.write(file, self.record.complete(self.stopped, done))
         for name in outputs + [None] * (bool(written) and None in self.manifests):
@@ -353,8 +351,9 @@ def is_finished(path: str, records: Iterable[str] = ()) -> bool:
         return False
     names = []
     with contextlib.suppress(OSError):
-        if manifest.is_manifest(path):
-            return not stopped(path)
+        with open(path, "rb") as file:
+            if file.read(len(manifest.START)) == manifest.START:
+                return not stopped(path)
         names = [str(name) for name in Path(path).parent.glob(f"*{manifest.SUFFIX}")]
     return not any(stopped(name, of=path) for name in {*records, *names})
 
