@@ -301,9 +301,8 @@ def docvec(
         raise click.UsageError("--json writes text: choose another name than .npy")
     if not as_npy:
         trained_format(output, two_files=False)
-    if save:
-        if sif is None:
-            raise click.UsageError("--save requires --sif")
+    if save and sif is None:
+        raise click.UsageError("--save requires --sif")
     saved = files_written(save, format_of(save)) if save else []
     refuse_clashes([output, *saved], [text])
     refuse_clashes([output, *saved[:1]], files_read(path))

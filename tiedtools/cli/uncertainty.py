@@ -29,9 +29,7 @@ def span(low: float, high: float) -> str:
 
 def aligned(rows: list[dict[str, Any]], left: int = 1) -> str:
     """Format dicts with equal keys as a table: the first `left` columns to the left, the others to the right."""
-    if not rows:
-        return ""
-    return table([*rows[0]], rows, left, file=False)
+    return table([*rows[0]], rows, left, file=False) if rows else ""
 
 
 def run_answers(
