@@ -117,51 +117,33 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
 
     def mistakes(self) -> Iterator[Mistake]:
         rates = self.rates
-        yield (
-            f"`layer_widths={brief(self.layer_widths)}` must be numbers of units, 1 to 100,000, separated by commas",
-            self.layer_widths is not None and not numbers(self.layer_widths),
-        )
-        yield (
-            f"`layer_widths={self.layer_widths}` gives the number of layers and the units of each: omit `layers` and"
-            " `hidden`, or change `layer_widths`",
-            (len(self.units), self.units[-1]) != (self.layers, self.hidden),
-        )
-        yield (
-            f"`random_steps` varies the length of windows by 5: set `steps`, now {self.steps}, to more than 5",
-            self.random_steps and self.steps <= 5,
-        )
+        problem = "must be numbers of units, 1 to 100,000, separated by commas"
+        wrong = self.layer_widths is not None and not numbers(self.layer_widths)
+        yield f"`layer_widths={brief(self.layer_widths)}` {problem}", wrong
+        problem = f"`layer_widths={self.layer_widths}` gives the number of layers and the units of each"
+        wrong = (len(self.units), self.units[-1]) != (self.layers, self.hidden)
+        yield f"{problem}: omit `layers` and `hidden`, or change `layer_widths`", wrong
+        problem = f"`random_steps` varies the length of windows by 5: set `steps`, now {self.steps}, to more than 5"
+        yield problem, self.random_steps and self.steps <= 5
         for name in OF_RHN:
             is_set = getattr(self, name) is not None
             yield f"`{name}` describes recurrent highway networks: set `cell=rhn`", is_set and self.cell != "rhn"
-        yield (
-            "`forget_bias` is for forget and update gates; `cell=rhn` has neither: set it to 0",
-            self.forget_bias and self.cell == "rhn",
-        )
+        problem = "`forget_bias` is for forget and update gates; `cell=rhn` has neither: set it to 0"
+        yield problem, self.forget_bias and self.cell == "rhn"
         yield "`cell=rhn` has no `drop_weights`: set it to 0", self.drop_weights and self.cell == "rhn"
-        yield (
-            "`unit_embeddings` and averages of parameters exclude each other: choose another `optimizer`",
-            self.unit_embeddings and self.averages,
-        )
-        yield (
-            f"`tying='tied'` needs embeddings and hidden layers of equal size, not {self.size} and {self.hidden};"
-            " make `size` and `hidden` equal, or use `tying='linear'`",
-            self.tying == "tied" and self.size != self.hidden and not self.subwords,
-        )
-        yield (
-            "`tying='tied'` ties vectors of words; for `subwords`, set `reuse`",
-            self.tying == "tied" and self.subwords,
-        )
+        problem = "`unit_embeddings` and averages of parameters exclude each other: choose another `optimizer`"
+        yield problem, self.unit_embeddings and self.averages
+        tied, unequal = self.tying == "tied", self.size != self.hidden and not self.subwords
+        problem = f"needs embeddings and hidden layers of equal size, not {self.size} and {self.hidden}"
+        yield f"`tying='tied'` {problem}; make `size` and `hidden` equal, or use `tying='linear'`", tied and unequal
+        yield "`tying='tied'` ties vectors of words; for `subwords`, set `reuse`", tied and self.subwords
         yield "`reuse='plain'` has no output embeddings for L", self.tying == "linear" and self.reuse == "plain"
-        yield (
-            "`unit_embeddings` normalizes a vector per word; choose it or `subwords`",
-            self.unit_embeddings and self.subwords,
-        )
+        problem = "`unit_embeddings` normalizes a vector per word; choose it or `subwords`"
+        yield problem, self.unit_embeddings and self.subwords
         up = {rates["out"], rates["layer"]} if len(self.units) > 1 else {rates["out"]}
-        yield (
-            "variational dropout uses one mask for a layer's output and its recurrent state;"
-            " set `drop_state` to 0, or equal to `drop_layer` and `drop_out`",
-            self.dropout_kind == "variational" and rates["state"] and up != {rates["state"]},
-        )
+        problem = "variational dropout uses one mask for a layer's output and its recurrent state"
+        wrong = self.dropout_kind == "variational" and rates["state"] and up != {rates["state"]}
+        yield f"{problem}; set `drop_state` to 0, or equal to `drop_layer` and `drop_out`", wrong
 
 
 def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list[Any]:

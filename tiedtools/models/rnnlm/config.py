@@ -72,10 +72,8 @@ class RnnlmConfig(Checked):
 
     def mistakes(self) -> Iterator[Mistake]:
         yield "`direct` must be 0 or at least 2, since classes and words need separate weights", self.direct == 1
-        yield (
-            "an initial state can be learned only for independent sentences; add `independent`",
-            self.learn_start and not self.independent,
-        )
+        problem = "an initial state can be learned only for independent sentences; add `independent`"
+        yield problem, self.learn_start and not self.independent
         yield "only independent sentences can be shuffled; add `independent`", self.shuffle and not self.independent
 
     @property

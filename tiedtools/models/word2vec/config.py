@@ -151,36 +151,23 @@ class Config(Checked):
         return round(self.negated * self.size) if self.tying == "signs" else 0
 
     def mistakes(self) -> Iterator[Mistake]:
-        shape = self.shared_negatives
-        yield (
-            "hierarchical softmax has no output word vectors to tie;"
-            " use `negative` with `tying='tied'`, `tying='signs'`, or `tying='linear'`",
-            self.hs and self.tying != "untied",
-        )
+        remedy = "use `negative` with `tying='tied'`, `tying='signs'`, or `tying='linear'`"
+        problem = f"hierarchical softmax has no output word vectors to tie; {remedy}"
+        yield problem, self.hs and self.tying != "untied"
         lowest, rate = self.min_alpha or 0, self.lr or 0
         yield f"`min_alpha={lowest}` is above `lr={rate}`; lower it", lowest > rate
         yield "`hs=0` with `negative=0` leaves nothing to predict; set one of them", not (self.hs or self.negative)
-        yield (
-            f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}",
-            shape is not None
-            and (len(shape) != 3 or not all(isinstance(n, int) and a <= n <= b for a, n, b in zip(LEAST, shape, MOST))),
-        )
-        yield (
-            f"`shared_negatives={' '.join(map(str, shape or ()))}`: the last two numbers must be multiples of {ROWS}",
-            shape and (shape[1] % ROWS or shape[2] % ROWS),
-        )
-        yield (
-            f"`min_n={self.min_n}` is above `max_n={self.max_n}`; lower it, or set `max_n=0` for no n-grams",
-            self.subwords and self.max_n and self.min_n > self.max_n,
-        )
-        yield (
-            "`subwords` composes vectors of words, which hierarchical softmax has no output vectors of; use `negative`",
-            self.hs and self.subwords,
-        )
-        yield (
-            "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`",
-            self.deterministic and self.exact and self.threads > 1,
-        )
+        shape = LEAST if self.shared_negatives is None else self.shared_negatives
+        fits = len(shape) == 3 and all(isinstance(n, int) and a <= n <= b for a, n, b in zip(LEAST, shape, MOST))
+        yield f"`shared_negatives={shape}` is not three integers, from {LEAST} to {MOST}", not fits
+        problem = f"the last two numbers must be multiples of {ROWS}"
+        yield f"`shared_negatives={' '.join(map(str, shape))}`: {problem}", shape[1] % ROWS or shape[2] % ROWS
+        problem = f"`min_n={self.min_n}` is above `max_n={self.max_n}`; lower it, or set `max_n=0` for no n-grams"
+        yield problem, self.subwords and self.max_n and self.min_n > self.max_n
+        problem = "`subwords` composes vectors of words, which hierarchical softmax has no output vectors of"
+        yield f"{problem}; use `negative`", self.hs and self.subwords
+        problem = "`deterministic` with `exact` or `hs=1` requires a single thread; add `threads=1`"
+        yield problem, self.deterministic and self.exact and self.threads > 1
 
 
 @dataclasses.dataclass(frozen=True)
