@@ -169,9 +169,8 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         message = "Restoring network from file to continue training..."
         print_text(f"{message}\n") if as_rnnlm and options["debug"] else log.info(message)
         names, saved = option_names(ctx), vars(trainer.config)
-        without_effect = {"min_count", "max_vocab", "read_vocab"} | {
-            k for k, v in vars(config).items() if v != saved[k]
-        }
+        without_effect = {name for name, value in vars(config).items() if value != saved[name]}
+        without_effect |= {"min_count", "max_vocab", "read_vocab"}
         if changed := [names[name] for name in sorted(explicit(ctx) & without_effect)]:
             ignored = "these options are ignored; the model file's settings apply"
             log.info(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")

@@ -66,11 +66,9 @@ class Recorder:
     def add(self, path: str, digest: dict[str, Any]) -> None:
         self.found.append(dict(path=path, **digest))
         if self.expected is not None and self.found != self.expected[: len(self.found)]:
-            raise TiedtoolsError(
-                f"{'standard input' if path == '-' else path}: not the text of the recorded run"
-                f" (SHA-256 {digest['sha256'][:12]}..., {digest['bytes']:,} bytes); give the original text,"
-                " or run the training command itself"
-            )
+            what = f"not the text of the recorded run (SHA-256 {digest['sha256'][:12]}..., {digest['bytes']:,} bytes)"
+            remedy = "give the original text, or run the training command itself"
+            raise TiedtoolsError(f"{'standard input' if path == '-' else path}: {what}; {remedy}")
 
 
 @contextlib.contextmanager

@@ -43,10 +43,8 @@ def needed(path: str) -> Callable[[list[str]], Vectors]:
     """Return the `composer` of `path`. Raises TiedtoolsError if there is none."""
     if function := composer(path):
         return function
-    raise TiedtoolsError(
-        f"{shown(path)}: has no composed word vectors; give a model of fastText with n-grams, or one trained with"
-        " `w2v --subwords` or `lstm --subwords`, or another `oov`"
-    )
+    models = "a model of fastText with n-grams, or one trained with `w2v --subwords` or `lstm --subwords`"
+    raise TiedtoolsError(f"{shown(path)}: has no composed word vectors; give {models}, or another `oov`")
 
 
 def compose(model: Any, words: list[str], which: str = "in", name: str = "model") -> Vectors:

@@ -71,17 +71,15 @@ class Ranks:
             mpi4py.rc.thread_level = "funneled"
             from mpi4py import MPI
         except (ImportError, RuntimeError) as error:
-            raise TiedtoolsError(
-                f"{launched()} processes were started under MPI, but mpi4py cannot be loaded ({error}); pip install"
-                ' "tiedtools[mpi]" and an MPI library, or start one process'
-            ) from None
+            problem = f"{launched()} processes were started under MPI, but mpi4py cannot be loaded ({error})"
+            remedy = 'pip install "tiedtools[mpi]" and an MPI library, or start one process'
+            raise TiedtoolsError(f"{problem}; {remedy}") from None
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         if self.size == 1 < (launched() or 1):
-            raise TiedtoolsError(
-                f"the launcher started {launched()} processes, but each is alone in mpi4py's MPI"
-                f" ({MPI.get_vendor()[0]}); use the launcher of that library, or srun --mpi=pmi2 or pmix"
-            )
+            alone = f"each is alone in mpi4py's MPI ({MPI.get_vendor()[0]})"
+            remedy = "use the launcher of that library, or srun --mpi=pmi2 or pmix"
+            raise TiedtoolsError(f"the launcher started {launched()} processes, but {alone}; {remedy}")
         self.near = self.comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.local = self.near.size  # ranks on this machine
         self.adders = {}

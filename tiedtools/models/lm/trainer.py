@@ -75,10 +75,8 @@ class LstmTrainer(LmTrainer):
         self.width, self.samples = config.width, config.mc_samples
         refuse_twice(self.files.write, config.one_table)
         if self.files.write == "sum" and config.tying == "untied" and config.width != config.hidden:
-            raise Contradiction(
-                f"`write=sum`: input and output vectors have {config.width} and {config.hidden} dimensions,"
-                " which cannot be added"
-            )
+            problem = f"have {config.width} and {config.hidden} dimensions, which cannot be added"
+            raise Contradiction(f"`write=sum`: input and output vectors {problem}")
         self.continuation, self.source = continuation, source
         if source:
             require_same(source, config, SHAPE)

@@ -153,9 +153,7 @@ def load_rnnlm(path: str, threads: int | None = None) -> Rnnlm:
     """Read the Rnnlm in a model file; threads: None: all cores. Raises TiedtoolsError if the file is not an Rnnlm."""
     model = load_language_model(path, threads)
     if model.kind != Rnnlm.kind:
-        raise TiedtoolsError(
-            f"{path}: is a model of kind {model.kind}, not {Rnnlm.kind}; give one of `tiedtools rnnlm`"
-        )
+        raise TiedtoolsError(f"{path}: is a model of kind {model.kind}, not rnnlm; give one of `tiedtools rnnlm`")
     return model
 
 

@@ -77,10 +77,8 @@ class TranslationTrainer(Trainer):
         vocabs = f"vocabularies of {len(text.source_vocab):,} and {len(text.vocab):,} words"
         if self.config.tie == "all":
             vocabs = f"joint vocabulary of {len(text.vocab):,} words"
-        log.info(
-            f"text: {counted(text.train.lines, 'sentence pair')}, {tokens['source']:,} and {tokens['target']:,} tokens"
-            f" including line ends; {vocabs}"
-        )
+        sides = f"{tokens['source']:,} and {tokens['target']:,} tokens including line ends"
+        log.info(f"text: {counted(text.train.lines, 'sentence pair')}, {sides}; {vocabs}")
         return text, tokens
 
     def memory(self, text: Bitext) -> int:

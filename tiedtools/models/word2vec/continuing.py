@@ -110,9 +110,8 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
     if (freeze := continuation.freeze) in ("in", "out") and config.tying != "untied":
-        raise Contradiction(
-            f"`freeze={freeze}` needs untied vectors: a tied model has one matrix; use `freeze=old`, or align vectors"
-        )
+        problem = f"`freeze={freeze}` needs untied vectors: a tied model has one matrix"
+        raise Contradiction(f"{problem}; use `freeze=old`, or align vectors")
     if freeze == "old" and not continuation.grow:
         raise Contradiction("`freeze=old` leaves nothing to train without `grow`; add it")
 

@@ -153,10 +153,8 @@ class ManyRuns(Session):
         self.text, self.bounds, self.ids = text, bounds, text.ids
         self.runs: list[Any] = [OneOfMany(1.0) for _ in model.finished]
         if checkpoint is not None:
-            options = dict(
-                kind=type(self).__name__, **dataclasses.asdict(model.config), **dataclasses.asdict(model.resampling)
-            )
-            options |= {"write": model.which, **model.continued}
+            options = dict(kind=type(self).__name__, **dataclasses.asdict(model.config))
+            options |= {**dataclasses.asdict(model.resampling), "write": model.which, **model.continued}
             # The bytes of a deterministic run depend on its threads.
             options["threads"] = model.configuration(0).threads if model.config.deterministic else None
             runs = options.pop("runs")
@@ -283,8 +281,6 @@ def documents_of(text: EncodedText, marks: Any, way: str) -> np.ndarray:
         return np.array([0, text.size])
     bounds = marks.bounds(text.ids)
     if len(bounds) < 3:
-        raise TiedtoolsError(
-            f"resampling needs several documents; with `document={marks.kind}` the text is a single one; choose another"
-            " unit, or `resample=none`"
-        )
+        problem = f"resampling needs several documents; with `document={marks.kind}` the text is a single one"
+        raise TiedtoolsError(f"{problem}; choose another unit, or `resample=none`")
     return bounds

@@ -35,10 +35,8 @@ def require_vectors(config: Config, which: str) -> None:
         raise Contradiction(f"`write={which}`: hierarchical softmax has no output word vectors; use `write=in`")
     refuse_twice(which, config.tying == "tied")
     if which in ("sum", "concat") and config.tying == "signs":
-        raise Contradiction(
-            f"`write={which}`: input and output vectors differ only in signs, so that their sum cancels dimensions and"
-            " their concatenation repeats them; use `write=in`"
-        )
+        effect = "their sum cancels dimensions and their concatenation repeats them; use `write=in`"
+        raise Contradiction(f"`write={which}`: input and output vectors differ only in signs, so that {effect}")
 
 
 def resolved(config: Config) -> Config:

@@ -116,9 +116,8 @@ class Run(Session):
                         self.checkpoint = None
                 raise
         if not self.predictions:
-            raise TiedtoolsError(
-                "no word has a neighbor to predict it from; give longer lines, or disable subsampling with `sample=0`"
-            )
+            remedy = "give longer lines, or disable subsampling with `sample=0`"
+            raise TiedtoolsError(f"no word has a neighbor to predict it from; {remedy}")
 
     @property
     def defers(self) -> bool:

@@ -71,9 +71,8 @@ class Word2VecTrainer(Trainer):
         if self.is_fasttext(self.files.output) and not self.files.binary and not classes:
             self.format = "fasttext"
             if self.files.write not in ("in", default_vectors(config)):
-                raise Contradiction(
-                    f"`write={self.files.write}`: a model of fastText (.bin) has input vectors; omit it"
-                )
+                problem = "a model of fastText (.bin) has input vectors; omit it"
+                raise Contradiction(f"`write={self.files.write}`: {problem}")
         require_vectors(config, self.files.write)
         if resampling.runs:
             self.prepare_runs()
@@ -131,17 +130,13 @@ class Word2VecTrainer(Trainer):
                 raise TiedtoolsError(f"the text of rank {empty[0]} has no word of the vocabulary; use fewer ranks")
             self.record.sources.found = [source for *_, sources in totals for source in sources]
             self.record.figures["ranks"] = ranks.size
-        log.info(
-            f"text: {read:,} tokens including line ends, {size:,} of them in the vocabulary of"
-            f" {len(text.vocab):,} words; {4 * size / 1e6:,.0f} MB of token IDs"
-        )
+        known_tokens = f"{size:,} of them in the vocabulary of {len(text.vocab):,} words"
+        log.info(f"text: {read:,} tokens including line ends, {known_tokens}; {4 * size / 1e6:,.0f} MB of token IDs")
         tokens = dict(train=read, in_vocabulary=size)
         if r["valid"] and not (ranks and ranks.rank):
             self.valid = encode(r["valid"], vocab=text.vocab, errors=r["errors"], threads=self.config.threads)
-            log.info(
-                f"validation text: {self.valid.tokens_read:,} tokens including line ends, {self.valid.size:,} of them"
-                " in the vocabulary"
-            )
+            sizes = f"{self.valid.tokens_read:,} tokens including line ends, {self.valid.size:,} of them"
+            log.info(f"validation text: {sizes} in the vocabulary")
             tokens["valid"] = self.valid.tokens_read
         return text, tokens
 
@@ -177,10 +172,8 @@ class Word2VecTrainer(Trainer):
 
     def begin(self, model: Any, text: EncodedText, resume: bool) -> Session:
         if workspaces.own_negatives(model) and not self.config.exact:
-            log.info(
-                "few words, many negatives, wide windows, large batches, or a high rate:"
-                " drawing separate negatives per target, as with `exact`"
-            )
+            why = "few words, many negatives, wide windows, large batches, or a high rate"
+            log.info(f"{why}: drawing separate negatives per target, as with `exact`")
         files = self.files.checkpoint, self.files.checkpoint_minutes, resume
         if self.resampling.runs:
             way, bounds = self.resampling.resample, documents_of(text, self.marks, self.resampling.resample)
