@@ -47,8 +47,8 @@ class ModelFile(Hooks):
         self.path, self.binary = path, binary
         self.texts = {name: text for name, text in texts.items() if text and not re.search(r"\s", text)}
         self.unnamed = any(text and re.search(r"\s", text) for text in texts.values())
-        self.every = every and max(every, LEAST_WORDS)
-        self.log, self.written = f"{path}.output.txt", 0
+        self.every = max(every, LEAST_WORDS) if every else math.inf
+        self.log, self.written = f"{path}.output.txt", 0.0
 
     def restore(self, config: RnnlmConfig) -> Rnnlm | None:
         """Return the Rnnlm in the file; None if the file does not exist or is empty.
@@ -106,11 +106,11 @@ class ModelFile(Hooks):
     def after_step(self, run: Fit) -> None:
         """Write the current parameters if `every` words have been trained on."""
         model, old_progress = run.model, run.model.progress
-        if self.every and run.done // self.every > self.written:
+        if run.done // self.every > self.written:
             model.progress = progress(run) | self.texts
             self.put(model)
             model.progress = old_progress
-        self.count(run)
+        self.written = run.done // self.every
 
     def after_epoch(self, run: Fit) -> None:
         """Write the current parameters and the results of validation."""
@@ -118,11 +118,7 @@ class ModelFile(Hooks):
         self.write_log(run)
         if run.epoch < run.epochs and not run.schedule.over:  # the caller writes the final model
             self.put(run.model)
-        self.count(run)
-
-    def count(self, run: Fit) -> None:
-        if self.every:
-            self.written = run.done // self.every
+        self.written = run.done // self.every
 
     def put(self, model: Rnnlm) -> None:
         if is_sane(model.params.values):

@@ -52,8 +52,7 @@ def ngrams_of(vocab: Vocab, config: Config) -> Ngrams | None:
     settings = config.min_n, config.max_n, config.buckets
     if vocab.subwords is None or vocab.subwords.settings != settings:
         vocab.subwords = Ngrams(vocab.words, *settings)
-    ngrams: Ngrams = vocab.subwords
-    return ngrams
+    return vocab.subwords
 
 
 class Word2Vec(modelfile.Stored):
