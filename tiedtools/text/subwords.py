@@ -88,7 +88,10 @@ class Subwords:
     given      dict: word -> subwords, which override the segmenter
     units      list of str: the subwords of the vocabulary by first occurrence, so that subwords of frequent words come
                first; unit 0 is padding
+    longest    number of columns of a `table`, as in a trained model; None: as many as its words need
     """
+
+    longest: int | None = None
 
     def __init__(
         self, kind: str, words: list[str], segmenter: Any, given: Mapping[str, list[str]] | None = None,
@@ -159,8 +162,8 @@ class Subwords:
 
     def table(self, words: list[str]) -> np.ndarray:
         """Return the unit IDs of n words, int32 [n, largest number], padded with 0; unknown subwords are skipped."""
-        rows = [self.ids(word)[0] for word in words]
-        table = np.zeros((len(rows), max(map(len, rows), default=0)), np.int32)
+        rows = [self.ids(word)[0][: self.longest] for word in words]
+        table = np.zeros((len(rows), self.longest or max(map(len, rows), default=0)), np.int32)
         for row, ids in zip(table, rows):
             row[: len(ids)] = ids
         return table

@@ -1,8 +1,9 @@
 """Recurrent language model: parameters, network, and model file."""
 
+import copy
 import dataclasses
 import functools
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,20 +25,6 @@ from tiedtools.training.batches import RandomWindows, Windows
 from tiedtools.vectors.vectors import Vectors
 
 SUBWORDS = "subwords"  # prefix of the names of the Subwords' arrays in a model file
-
-
-class Cut(NamedTuple):
-    """Subwords with tables of `longest` columns, the number of columns in a trained model."""
-
-    subwords: Subwords
-    longest: int
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.subwords, name)
-
-    def table(self, words: list[str]) -> np.ndarray:
-        table = self.subwords.table(words)[:, : self.longest]
-        return np.pad(table, ((0, 0), (0, self.longest - table.shape[1])))
 
 
 class LstmLM(BatchedModel):
@@ -188,7 +175,8 @@ class LstmLM(BatchedModel):
 
         Its output embeddings must be composed. Known words keep their output bias, others have the mean.
         """
-        subwords = Cut(self.vocab.subwords, self.longest) if self.longest else self.vocab.subwords
+        subwords = copy.copy(self.vocab.subwords)
+        subwords.longest = self.longest
         vocab = Vocab(words, np.zeros(len(words), np.int64), subwords)
         values = dict(self.params.owners())
         if self.config.output_bias:
