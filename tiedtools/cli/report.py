@@ -89,9 +89,7 @@ class Report(Bar):
         if self.verbosity > 0:
             log.info(self.line(**figures))
 
-    def line(
-        self, epoch: int, loss: float | None, seconds: float, run: int | None = None, **others: Any
-    ) -> str:  # fmt: skip
+    def line(self, epoch: int, loss: float | None, seconds: float, run: int | None = None, **others: Any) -> str:
         """Return the line that reports an epoch, or one of several runs."""
         summary = "nothing to predict" if loss is None else f"loss {loss:.4f} nats per prediction"
         valid, value = "", others.get("valid_loss")

@@ -144,6 +144,7 @@ class Record:
         """
         machine = environment()
         cpu = machine["TIEDTOOLS_CPU"]
+        digest = lambda path: digests.of_file(path) if is_file(path) and os.path.exists(path) else {}
         self.last_manifest = dict(
             tiedtools=machine.pop("tiedtools"),
             command=(f"TIEDTOOLS_CPU={cpu} " if cpu else "") + shlex.join(["tiedtools", *self.argv]),
@@ -155,14 +156,7 @@ class Record:
             **self.figures,
             memory=dict(estimated_mb=self.need and round(self.need / 1e6), peak_mb=round(memory.peak() / 1e6)),
             inputs=self.sources.found,
-            outputs=[
-                dict(
-                    option=name.replace("_", "-"),
-                    path=path,
-                    **(digests.of_file(path) if is_file(path) and os.path.exists(path) else {}),
-                )
-                for name, path in outputs.items()
-            ],
+            outputs=[dict(option=name.replace("_", "-"), path=path, **digest(path)) for name, path in outputs.items()],
             options={self.names.get(name, name).lstrip("-"): value for name, value in self.options.items()},
             settings={name: value for name, value in self.settings.items() if self.options.get(name, ...) != value},
             environment=machine,
