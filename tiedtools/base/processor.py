@@ -103,7 +103,6 @@ def cpu_fields() -> dict[str, list[str]]:
 
 
 def is_amd() -> bool:
-    """Return whether the CPU is from AMD."""
     return "AuthenticAMD" in cpu_fields().get("vendor_id", [])
 
 

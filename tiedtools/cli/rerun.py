@@ -119,7 +119,6 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
 
 
 def read(path: str) -> dict[str, Any]:
-    """Read a manifest."""
     with open_source(path) as file:
         return manifests.loads(file.read(), path)
 

@@ -77,7 +77,6 @@ FAMILIES = {
 
 
 def families(says: str) -> list[Family]:
-    """Return the families with this `says`."""
     return [family for family in FAMILIES.values() if family.says == says]
 
 

@@ -195,7 +195,6 @@ class Bar(Progress):
                 self.bar.update(done - self.bar.n)
 
     def figures(self, loss: float, lr: float) -> list[str]:
-        """Return the figures to show."""
         if not self.perplexities:
             return [f"loss {loss:.4f}", f"lr {lr:.5f}"]
         return [f"loss {loss:.4f}", f"ppl {in_digits(perplexity(loss), '.1f')}", f"lr {lr:.4g}"]

@@ -230,7 +230,6 @@ class Rnnlm(Model):
         return Vectors.of(self.vocab.words, which, emb_in, word_out)
 
     def save(self, file: BinaryIO) -> None:
-        """Write a model file."""
         arrays = dict(self.params.owners(), counts=self.vocab.counts, starts=self.starts)
         config = dict(dataclasses.asdict(self.config), progress=self.progress)
         modelfile.save(file, self.kind, config, self.vocab.words, arrays, self.settings)

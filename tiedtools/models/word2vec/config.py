@@ -142,7 +142,6 @@ class Config(Checked):
 
     @property
     def cbow(self) -> bool:
-        """Whether the architecture is CBOW."""
         return self.architecture == "cbow"
 
     @property
