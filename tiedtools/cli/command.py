@@ -117,6 +117,11 @@ def table(columns: list[str], lines: Iterable[dict[str, Any]], left: int = 1, fi
     return "".join("  ".join(row).rstrip() + "\n" for row in rows)
 
 
+def tables(*parts: tuple[list[str], list[dict[str, Any]]]) -> str:
+    """Format tables, (columns, lines) each, with an empty line between them, without those that have no lines."""
+    return "\n".join(table(*part) for part in parts if part[1])
+
+
 def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
     """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
     for name in idle:

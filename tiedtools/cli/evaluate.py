@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, command, table, warn_idle
+from tiedtools.cli.command import Answer, command, tables, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
 from tiedtools.cli.shared import case_option, data_option, reading_options
-from tiedtools.cli.uncertainty import analogy_answer, comparison_answer, similarity_answer
+from tiedtools.cli.uncertainty import aligned
 from tiedtools.text.datasets import locate
 
 files_argument = click.argument("files", nargs=-1, required=True, metavar="VECTORS...")
@@ -15,10 +15,9 @@ COMPARED = ["difference", "low", "high", "p"]  # columns of tables of difference
 SIM_DIFFERENCES = ["set", "pairs", "rho", "rho_first", *COMPARED, "file"]
 
 
-def format_tables(settings: dict[str, Any], *tables: tuple[list[str], list[dict[str, Any]]]) -> str:
-    """Format a line of settings that are not None, and tables, (columns, lines), without those that have no lines."""
-    header = " ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
-    return f"# {header}\n" + "\n".join(table(*each) for each in tables if each[1])
+def header(settings: dict[str, Any]) -> str:
+    """Format a line of settings that are not None."""
+    return f"# {' '.join(f'{name}={value}' for name, value in settings.items() if value is not None)}\n"
 
 
 @command("eval-analogy", "Evaluate word vectors on analogy questions.", reads="files")
@@ -70,15 +69,21 @@ def eval_analogy(
 
     refuse_absent(files, reading["format"])
     ((_, path),) = locate([name], data).items()
+    questions, policy = read_set(path), {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     if any(map(is_runs, files)):
-        return analogy_answer(files, name, path, method, restrict, case, reading)
+        from tiedtools.evaluation.runsets import analogies, read_runs
+
+        lines, differences = analogies(read_runs(files, **reading), questions, method, restrict, case)
+        columns = ["section", "questions", "covered", "runs", "accuracy", "low", "high", "method", "file"]
+        compared = ["section", "questions", "difference", "low", "high", "method", "file"]
+        text = tables((columns, lines), (compared, differences))
+        return Answer(text, {**policy, "results": lines, "differences": differences})
     read = lambda file: Vectors.read(file, **reading)
-    results, differences = evaluate(files, read, read_set(path), method, restrict, case)
-    policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
+    results, differences = evaluate(files, read, questions, method, restrict, case)
     columns = ["section", "questions", "covered", "correct", "accuracy", "low", "high", "method", "file"]
     compared = ["section", "questions", "accuracy", "accuracy_first", *COMPARED, "method", "file"]
     lines, others = ([{**each, **line} for each in of for line in each["sections"]] for of in (results, differences))
-    text = format_tables(policy, (columns, lines), (compared, others))
+    text = header(policy) + tables((columns, lines), (compared, others))
     return Answer(text, {**policy, "set_path": str(path), "results": results, "differences": differences})
 
 
@@ -125,26 +130,33 @@ def eval_sim(
     runs, its 95% interval over the runs (low, high), and the bootstrap interval of the mean over pairs (pairs_low,
     pairs_high); differences have Welch's interval over the runs of both files, no p-value, and no line `mean`.
     """
-    from tiedtools.evaluation.similarity import INTERVAL, evaluate
+    from tiedtools.evaluation.similarity import INTERVAL, evaluate, read_set
     from tiedtools.models.composing import needed
     from tiedtools.vectors.runs import is_runs
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])  # before downloading sets
     sets = locate(sets, data)
+    policy: dict[str, Any] = {"case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     if any(map(is_runs, files)):
         if oov != "skip":
             raise click.UsageError("--oov does not apply to files of runs")
-        return similarity_answer(files, sets, case, bootstrap, seed, reading)
+        from tiedtools.evaluation.runsets import read_runs, similarities
+
+        loaded = [read_set(path, name) for name, path in sets.items()]
+        lines, differences = similarities(read_runs(files, **reading), loaded, case, bootstrap, seed)
+        columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
+        text = tables((columns, lines), (["set", "difference", "low", "high", "file"], differences))
+        return Answer(text, {**policy, "results": lines, "differences": differences})
     read = lambda file: Vectors.read(file, **reading)
     results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)
-    policy = {"oov": oov, "case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
+    policy = {"oov": oov, **policy}
     lines = []
     for result in results:
         mean = {"set": "mean", **{figure: result[f"mean_{figure}"] for figure in ("rho", "low", "high")}}
         lines += [{**line, "file": result["file"]} for line in [*result["sets"], *[mean] * (len(sets) > 1)]]
     columns = ["set", "pairs", "covered", "oov_words", "rho", "low", "high", "file"]
-    text = format_tables(policy, (columns, lines), (SIM_DIFFERENCES, differences))
+    text = header(policy) + tables((columns, lines), (SIM_DIFFERENCES, differences))
     paths = {name: str(path) for name, path in sets.items()}
     return Answer(text, {**policy, "set_paths": paths, "results": results, "differences": differences})
 
@@ -197,7 +209,11 @@ def compare(
     if is_runs(a) or is_runs(b):
         if sets:
             raise click.UsageError("for files of runs, compare similarity sets with eval-sim")
-        return comparison_answer(a, b, limit, top, seed, reading)
+        from tiedtools.evaluation.runsets import comparisons, read_runs
+
+        runs_a, runs_b = read_runs([a, b], **reading)
+        means = comparisons(runs_a, runs_b, limit, top, seed)
+        return Answer(aligned(means), {"a": a, "b": b, "top": top, "seed": seed, "results": means})
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
     measures = comparison.compare(one, two, limit, top, seed)
@@ -217,6 +233,6 @@ def compare(
         {"measure": "neighbors_jaccard", **near["jaccard"], "words": near["words"]},
     ]
     columns = ["measure", "value", "low", "high", "words"]
-    text = format_tables(settings, (columns, lines), (SIM_DIFFERENCES, differences))
+    text = header(settings) + tables((columns, lines), (SIM_DIFFERENCES, differences))
     paths = {name: str(path) for name, path in sets.items()}
     return Answer(text, {"a": a, "b": b, **policy, "set_paths": paths, **measures, "differences": differences})

@@ -1,7 +1,7 @@
-"""Results over many training runs: `cosine`, `stability`, and the answers of other commands for files of runs."""
+"""Results over many training runs: `cosine`, `stability`, and the answers of `nn` and `analogy` for files of runs."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -84,50 +84,6 @@ def run_answers(
                 for line in answer
             ]
     return Answer(aligned(lines, 2), objects, status)
-
-
-def similarity_answer(
-    files: Sequence[str], sets: dict[str, Any], case: str, bootstrap: int, seed: int, reading: dict[str, Any]
-) -> Answer:
-    """Return the Answer of `eval-sim` if a file holds runs."""
-    from tiedtools.evaluation.runsets import read_runs, similarities
-    from tiedtools.evaluation.similarity import INTERVAL, read_set
-
-    loaded = [read_set(path, name) for name, path in sets.items()]
-    lines, differences = similarities(read_runs(files, **reading), loaded, case, bootstrap, seed)
-    columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
-    text = table(columns, lines)
-    if differences:
-        text += "\n" + table(["set", "difference", "low", "high", "file"], differences)
-    policy = dict(case=case, bootstrap=bootstrap, seed=seed, interval=INTERVAL)
-    return Answer(text, {**policy, "results": lines, "differences": differences})
-
-
-def analogy_answer(
-    files: Sequence[str], name: str, path: Any, method: str | None, restrict: int | None, case: str,
-    reading: dict[str, Any],
-) -> Answer:  # fmt: skip
-    """Return the Answer of `eval-analogy` if a file holds runs."""
-    from tiedtools.evaluation.analogysets import read_set
-    from tiedtools.evaluation.runsets import analogies, read_runs
-    from tiedtools.evaluation.similarity import INTERVAL
-
-    lines, differences = analogies(read_runs(files, **reading), read_set(path), method, restrict, case)
-    columns = ["section", "questions", "covered", "runs", "accuracy", "low", "high", "method", "file"]
-    text = table(columns, lines)
-    if differences:
-        text += "\n" + table(["section", "questions", "difference", "low", "high", "method", "file"], differences)
-    policy = {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
-    return Answer(text, {**policy, "results": lines, "differences": differences})
-
-
-def comparison_answer(a: str, b: str, limit: int, top: int, seed: int, reading: dict[str, Any]) -> Answer:
-    """Return the Answer of `compare` if a file holds runs."""
-    from tiedtools.evaluation.runsets import comparisons, read_runs
-
-    one, two = read_runs([a, b], **reading)
-    lines = comparisons(one, two, limit, top, seed)
-    return Answer(aligned(lines), dict(a=a, b=b, top=top, seed=seed, results=lines))
 
 
 @command("cosine", "Print the cosine of two words, or of a word and an axis.", reads="files other")
