@@ -121,8 +121,7 @@ def read_slices(folder: str) -> dict[str, Runs]:
     Raises TiedtoolsError if it has no slices, lacks the vectors of one, or their dimensions differ.
     """
     try:
-        with open(os.path.join(folder, SLICES), encoding="utf-8", errors="surrogateescape") as file:
-            names = file.read().split("\n")[:-1]
+        names = Path(folder, SLICES).read_text("utf-8", "surrogateescape").split("\n")[:-1]
     except OSError:
         names = []
     if not names:

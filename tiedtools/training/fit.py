@@ -57,7 +57,7 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.progress import Listener, Progress
-from tiedtools.runs.session import LARGEST, Session, beyond, is_sane, loss_limit
+from tiedtools.runs.session import LARGEST, WORST_LOSS, Session, beyond, is_sane
 from tiedtools.text.sources import counted
 from tiedtools.training.schedules import SCHEDULES, Rate, Training
 from tiedtools.training.scoring import evaluate
@@ -126,7 +126,7 @@ class Fit(Session, Standing):
         self.optimizer, self.schedule = self.learner.optimizer, SCHEDULES[training.schedule](training)
         self.epochs, self.endless = training.epochs * training.sessions, self.schedule.endless
 
-        self.limit = loss_limit(model.uniform_loss)
+        self.limit = WORST_LOSS * model.uniform_loss
         self.state = self.begin(0)
         self.best: Any = None
         if checkpoint is not None:

@@ -21,7 +21,7 @@ from tiedtools.runs import checkpoints
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.compiling import compiling
 from tiedtools.runs.progress import Listener
-from tiedtools.runs.session import LARGEST, Session, beyond, is_sane, loss_limit
+from tiedtools.runs.session import LARGEST, WORST_LOSS, Session, beyond, is_sane
 from tiedtools.text.encoding import EncodedText
 from tiedtools.training import hogwild
 
@@ -234,7 +234,7 @@ class Run(Session):
     def compute_figures(self, nats: float, predictions: int, done: int) -> dict[str, Any]:
         """Return the figures of the epoch that has ended; `done`: tokens of all epochs so far. Raises Diverged."""
         epoch, loss, seconds = len(self.history) + 1, nats / max(predictions, 1), self.seconds
-        if loss > (limit := loss_limit(self.model.uniform_loss)):
+        if loss > (limit := WORST_LOSS * self.model.uniform_loss):
             raise self.diverged(beyond(limit))
         if not is_sane(*self.model.arrays.values()):
             raise self.diverged(f"a parameter exceeds {LARGEST:g} in magnitude")
