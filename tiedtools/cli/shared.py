@@ -26,7 +26,6 @@ format_option = option("format", type=VECTOR_FORMATS, help="Format of the vector
 skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
 reading_options = together(format_option, errors_option, skip_bad_option)
 
-# Options of the commands that evaluate vectors on test sets.
 DATA = "Folder with named data sets, searched before $TIEDTOOLS_DATA and the downloads."
 CASE = "Look up words as written, lowercased, or as written with a lowercase fallback."
 data_option = option("data", type=click.Path(exists=True, file_okay=False), help=DATA)
@@ -52,7 +51,6 @@ cache_options = together(
 )  # fmt: skip
 
 texts_argument = click.argument("texts", nargs=-1, metavar="[TEXT]...")
-# Training text and vocabulary selection.
 more_option = text_option("train", "Additional text, same as the TEXT argument; repeatable.", multiple=True)
 TEXT_OPTIONS = [more_option, *options_of(Reading)]
 read_vocab_option = file_option("read-vocab", "Read the vocabulary from FILE instead of counting words in TEXT.")
