@@ -65,15 +65,10 @@ class Tying(Checked):
     def mistakes(self) -> Iterator[Mistake]:
         linear = self.tying == "linear"
         yield "`linear_bias` is the bias of L: add `tying='linear'`", self.linear_bias and not linear
-        yield (
-            "`linear_dropout` is dropout before or after L: add `tying='linear'`",
-            self.linear_dropout != "before" and not linear,
-        )
-        yield (
-            "`projection` and L of `tying='linear'`, which embeddings of another size than `hidden` imply, map the same"
-            " layer: choose one",
-            self.projection and linear,
-        )
+        problem = "`linear_dropout` is dropout before or after L: add `tying='linear'`"
+        yield problem, self.linear_dropout != "before" and not linear
+        problem = "`projection` and L of `tying='linear'`, which embeddings of another size than `hidden` imply"
+        yield f"{problem}, map the same layer: choose one", self.projection and linear
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,17 +121,13 @@ class Composition(Checked):
             changed = getattr(self, field.name) != field.default
             yield f"`{field.name}` describes composed word vectors: add `subwords`", changed and not self.subwords
         unknown = [name for name in self.reused if name not in self.reusable]
-        yield (
-            f"`reuse={self.reuse}` names `{unknown and unknown[0]}`, but the layers of {self.subwords} are"
-            f" {', '.join(self.reusable)}; choose from them, or plain, none, or all",
-            unknown and self.subwords,
-        )
+        layers = f"the layers of {self.subwords} are {', '.join(self.reusable)}"
+        problem = f"`reuse={self.reuse}` names `{unknown and unknown[0]}`, but {layers}"
+        yield f"{problem}; choose from them, or plain, none, or all", unknown and self.subwords
         wrong = not self.widths or len(self.widths) > 50
         yield f"`filters={brief(self.filters)}` must be numbers of filters, separated by commas", wrong
-        yield (
-            "`highway_dim` of chars is the number of filters; change `filters`",
-            self.subwords == "chars" and self.highway_dim != sum(self.widths or []),
-        )
+        problem = "`highway_dim` of chars is the number of filters; change `filters`"
+        yield problem, self.subwords == "chars" and self.highway_dim != sum(self.widths or [])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,15 +163,12 @@ class Dropout(Checked):
         sampled = [self.drop_weights, *(rate for site, rate in rates.items() if site != "word")]
         for site, rate in rates.items():
             kinds = [kind for kind in SITES if site in SITES[kind]]
-            yield (
-                f"`drop_{site}` does not apply to {self.dropout_kind} dropout: set `dropout_kind={' or '.join(kinds)}`",
-                rate and self.dropout_kind not in kinds,
-            )
-        yield (
-            "`mc_samples` averages over masks constant over time, so it needs `dropout_kind=variational, gal, or"
-            " locked` and a rate other than `drop_word`",
-            self.mc_samples and (self.dropout_kind == "standard" or not any(sampled)),
-        )
+            problem = f"`drop_{site}` does not apply to {self.dropout_kind} dropout"
+            remedy = f"set `dropout_kind={' or '.join(kinds)}`"
+            yield f"{problem}: {remedy}", rate and self.dropout_kind not in kinds
+        needed = "`dropout_kind=variational, gal, or locked` and a rate other than `drop_word`"
+        problem = f"`mc_samples` averages over masks constant over time, so it needs {needed}"
+        yield problem, self.mc_samples and (self.dropout_kind == "standard" or not any(sampled))
 
     @property
     def rates(self) -> dict[str, float]:
@@ -280,10 +268,8 @@ class Computation(Checked):
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        yield (
-            "`precision='bfloat16'` requires `dtype='float32'`",
-            self.precision == "bfloat16" and self.dtype != "float32",
-        )
+        wrong = self.precision == "bfloat16" and self.dtype != "float32"
+        yield "`precision='bfloat16'` requires `dtype='float32'`", wrong
 
 
 RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers that hardly depend on the loss scale
