@@ -342,7 +342,5 @@ def check_averages(config: Any, training: Any) -> None:
     """Raise Contradiction for an average of parameters over several sessions, or to which training would return."""
     for name, conflict in ("sessions", training.sessions > 1), ("schedule=halving", training.schedule == "halving"):
         if config.averages and conflict:
-            raise Contradiction(
-                f"`optimizer={config.optimizer}` averages the parameters of a single training: omit `{name}`, or choose"
-                " another `optimizer`"
-            )
+            problem = f"`optimizer={config.optimizer}` averages the parameters of a single training"
+            raise Contradiction(f"{problem}: omit `{name}`, or choose another `optimizer`")

@@ -75,10 +75,8 @@ class PhraseText:
         with ThreadPoolExecutor(self.threads) as pool:
             tables, entries, dropped = zip(*pool.map(lambda k: tally(k, self.threads, *sizes), range(self.threads)))
         if max(dropped):
-            log.warning(
-                f"phrases: pairs counted at most {counted(max(dropped), 'time')} were dropped when memory was full;"
-                " counts are approximate; raise `max_memory`"
-            )
+            what = f"pairs counted at most {counted(max(dropped), 'time')} were dropped when memory was full"
+            log.warning(f"phrases: {what}; counts are approximate; raise `max_memory`")
         least = settings.min_count
         frequent = rows(2 * sum(int((found[:, 1] >= least).sum()) for found in tables) + 1)
         for part, found in enumerate(tables):

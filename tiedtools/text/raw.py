@@ -116,10 +116,8 @@ def tokenized(texts: Iterable[str], how: tuple[Any, bool], processes: int, name:
         else:
             yield from map(tokenizers[0], texts)
         if any(tokenizer.unsegmented for tokenizer in tokenizers):
-            log.warning(
-                f"{name}: words in a script without spaces, such as Han or Thai, are split into characters; segment the"
-                " text with another program first"
-            )
+            what = "words in a script without spaces, such as Han or Thai, are split into characters"
+            log.warning(f"{name}: {what}; segment the text with another program first")
 
 
 def batches(texts: Iterable[str]) -> Iterator[str]:
