@@ -67,8 +67,7 @@ def run_answers(
                 status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
-        asked_for = dict(vectors=path, runs=len(runs), top=top, restrict=restrict)
-        objects.append({**asked_for, "answers": answers, "unknown": unknown})
+        objects.append(dict(vectors=path, runs=len(runs), top=top, restrict=restrict, answers=answers, unknown=unknown))
         for words, answer in zip(map(" ".join, asked), found):
             lines += [
                 {
