@@ -1,5 +1,6 @@
 """Count the words of a text with several threads or ranks; each has a hash table for its blocks of the text."""
 
+import contextlib
 import errno
 import mmap
 import re
@@ -163,12 +164,16 @@ class WordTable:
             new[: old.size] = old
 
 
-def full(error: OSError) -> TiedtoolsError:
-    """Return the TiedtoolsError for a temporary file of token IDs that cannot be written, from the OSError."""
-    problem = f"{tempfile.gettempdir()}: {error.strerror}; token IDs need 4 bytes of disk space per word"
-    limited = error.errno == errno.EFBIG
-    remedy = "raise the limit, `ulimit -f`" if limited else "set TMPDIR to a folder with more free space"
-    return TiedtoolsError(f"{problem}; {remedy}")
+@contextlib.contextmanager
+def writing_ids() -> Iterator[None]:
+    """Raise TiedtoolsError for an OSError in the block, which writes token IDs to a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{tempfile.gettempdir()}: {error.strerror}; token IDs need 4 bytes of disk space per word"
+        limited = error.errno == errno.EFBIG
+        remedy = "raise the limit, `ulimit -f`" if limited else "set TMPDIR to a folder with more free space"
+        raise TiedtoolsError(f"{problem}; {remedy}") from None
 
 
 class Counter:
@@ -234,10 +239,9 @@ def count(
         if marks:
             kept = marks.see(path, kept)
         if keep:
-            try:
+            with writing_ids():
                 keep.write(np.frombuffer(known, np.int32).take(kept) if several and vocab is None else kept)
-            except OSError as problem:
-                raise full(problem) from None
+                keep.flush()
     tables = [counter.table for counter in counters if counter.table]
     table.counts[:] = 0  # merging counted the words once
     for part, known in zip(tables if several else [], numbers):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiedtools.base.errors import unreadable
 from tiedtools.kernels.text import tokenize
-from tiedtools.text.counting import BLOCK, common_vocab, count, full, renumber
+from tiedtools.text.counting import BLOCK, common_vocab, count, renumber, writing_ids
 from tiedtools.text.vocab import Vocab, no_words
 
 
@@ -109,8 +109,7 @@ def encode(
     text = EncodedText(vocab, file, 0, 0)  # type: ignore[arg-type]
     more = ranks is not None and ranks.rank < ranks.size - 1
     table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
-    try:
-        file.flush()
+    with writing_ids():
         text.size = os.fstat(file.fileno()).st_size // 4
         found = table.counts[1:].any()
         if vocab is None:
@@ -121,8 +120,6 @@ def encode(
                 text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, new_id)
-    except OSError as error:
-        raise full(error) from None
     if not (found if ranks is None else any(ranks.exchange(bool(found)))):
         raise no_words(paths, text.tokens_read, None if grow else known)
     del table
@@ -187,9 +184,7 @@ def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.
     for part in np.array_split(order, 1 + ids.size // BLOCK):
         new = np.empty(lengths[part].sum(), np.int32)
         tokenize.rearrange(new, counts, ids, bounds, part)
-        try:
+        with writing_ids():
             file.write(new.data)
             file.flush()
-        except OSError as error:
-            raise full(error) from None
     return EncodedText(Vocab(words, counts), file, int(counts.sum()), 0)

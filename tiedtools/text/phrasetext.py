@@ -12,7 +12,7 @@ from tiedtools.base import memory
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import phrases as kernels
-from tiedtools.text.counting import NO_WORD, WordTable, count, full, map_zeros
+from tiedtools.text.counting import NO_WORD, WordTable, count, map_zeros
 from tiedtools.text.sources import counted
 
 BLOCK = 1 << 18  # IDs written at a time
@@ -26,10 +26,6 @@ class PhraseText:
     def __init__(self, paths: Sequence[Any], errors: str = "strict") -> None:
         self.file = tempfile.TemporaryFile(prefix="tiedtools-")
         self.table, _ = count(paths, errors, keep=self.file, end=NO_WORD)
-        try:
-            self.file.flush()
-        except OSError as error:
-            raise full(error) from None
         self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
         self.threads = available_cores()
 
