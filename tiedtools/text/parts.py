@@ -4,7 +4,6 @@ import bisect
 import io
 import itertools
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -72,12 +71,8 @@ def size_of(source: Any) -> tuple[int, bool]:
         raise TiedtoolsError(f"{name}: cannot be divided among ranks; give files")
     path = os.fspath(source)
     try:
-        if is_url(path):
-            size = url_size(path)
-        else:
-            info = os.stat(path)
-            size = info.st_size if stat.S_ISREG(info.st_mode) else None
-        if size is None:
+        size = url_size(path) if is_url(path) else os.path.getsize(path)
+        if size is None or not (is_url(path) or os.path.isfile(path)):
             what = "not a regular file, or of unknown size, and cannot be divided among ranks"
             raise TiedtoolsError(f"{path}: {what}; give files")
         with opened(path) as file:
