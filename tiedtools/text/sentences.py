@@ -124,17 +124,14 @@ def words_of(text: Any) -> list[str]:
     return as_line(1, words) and list(words)  # type: ignore[return-value]
 
 
-def is_nan(value: Any) -> bool:
-    return isinstance(value, float) and value != value
-
-
 def as_line(number: int, sentence: Any) -> bytes:
     """Return a sentence as a line of UTF-8 text. Raises TiedtoolsError unless it consists of words."""
     where, kind = f"{Sentences.name}:{number}", type(sentence).__name__
     if isinstance(sentence, (str, bytes, Mapping, set, frozenset)) or not hasattr(sentence, "__iter__"):
         remedy = "split it into words" if isinstance(sentence, str) else "give lists of str"
         remedy = "give the words of one field" if isinstance(sentence, Mapping) else remedy
-        remedy = "drop missing values" if sentence is None or is_nan(sentence) else remedy
+        missing = sentence is None or isinstance(sentence, float) and sentence != sentence
+        remedy = "drop missing values" if missing else remedy
         raise Mistyped(f"{where}: a sentence is a list of words, not {kind} {quoted(sentence)}; {remedy}")
     words = list(sentence)
     with contextlib.suppress(TypeError, UnicodeEncodeError):
