@@ -45,14 +45,14 @@ def test_characters_and_given_units(file, tmp_path):
     assert made.units[:6] == ["", BEGIN, "</s>", STOP, "t", "h"]
     assert made.segment("</s>") == ["</s>"] and made.segment("<unk>") == list("<unk>")
     assert made.spelled("the") == [BEGIN, "t", "h", "e", STOP]
-    assert made.ids("hex") == ([1, 5, 6, 3], ["x"])
+    assert made.table(["hex"]).tolist() == [[1, 5, 6, 3]] and made.unknown("hex") == (["x"], False)
     table = made.table(WORDS)
     assert table.dtype == np.int32 and table.shape == (len(WORDS), len("well-known") + 2)
     assert table[0].tolist() == [1, 2, 3] + [0] * 9 and not (table == 2)[1:].any()
     assert made.segment("e\u0301") == ["e", "\u0301"] and made.segment("é") == ["é"]
     made = Subwords.learn("chars", WORDS, atomic_unk=True)
     assert made.spelled("<unk>") == [BEGIN, "<unk>", STOP] and "<" not in made.units
-    assert made.ids("<")[1] == ["<"] and stored(made, WORDS).ids("<unk>") == made.ids("<unk>")
+    assert made.unknown("<") == (["<"], True) and (stored(made, WORDS).table(WORDS) == made.table(WORDS)).all()
     made = Subwords.learn("morphs", WORDS, segmentation=file())
     assert made.units == ["", "</s>", "the", "<unk>", "un", "lock", "ed", "walk", "ing", "well", "known", "é", "N"]
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]
@@ -76,8 +76,8 @@ def test_given_segmentations(file, kind):
         assert subwords.segment("well-known") == ["well", "known"]
         assert subwords.segment("locking") == ["lock", "ing"]
         assert subwords.segment("locker") == ["lock", "er"]
-        assert subwords.ids("locker") == ([5], ["er"])
-        assert subwords.ids("unx") == ([4], ["x"]) and subwords.ids("xyz") == ([], ["x", "y", "z"])
+        assert subwords.table(["locker", "unx", "xyz"]).tolist() == [[5], [4], [0]]
+        assert [subwords.unknown(word)[0] for word in ("locker", "unx", "xyz")] == [["er"], ["x"], list("xyz")]
 
 
 @pytest.mark.parametrize("content, problem", [
@@ -103,7 +103,7 @@ def test_learned_morphs_and_syllables(libraries):
     assert atomic.segment("<unk>") == ["<unk>"] and atomic.segmenter.words == len(WORDS) - 2
     made = Subwords.learn("syllables", ["</s>", "<unk>", "hyphenation", "-"], "en_US")
     assert made.units == ["", "</s>", "<unk>", "hy", "phen", "ation", "-"]
-    assert made.ids("hyphen") == ([3, 4], [])
+    assert made.table(["hyphen"]).tolist() == [[3, 4]] and not made.unknown("hyphen")[0]
     refused(lambda: Subwords.learn("syllables", WORDS, "tlh"), "`language='tlh'`", kind=Contradiction)
 
 
@@ -181,4 +181,4 @@ def test_new_words_of_the_paper(libraries, measured_data):
     words = vocabulary(measured_data / "ptb/ptb.train.txt.xz")
     made = Subwords.learn("chars", words)
     new = set(vocabulary(measured_data / "wikitext-2/wiki.test.tokens.xz")) - set(words)
-    assert sum(bool(made.ids(word)[1]) for word in new) == 3659
+    assert sum(bool(made.unknown(word)[0]) for word in new) == 3659

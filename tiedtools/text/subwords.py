@@ -149,11 +149,6 @@ class Subwords:
         """Return the subwords of a word as a model reads them."""
         return [BEGIN, *self.segment(word), STOP] if self.kind == "chars" else self.segment(word)
 
-    def ids(self, word: str) -> tuple[list[int], list[str]]:
-        """Return (unit IDs of a word, list of int; its subwords that are not units, list of str)."""
-        units = self.spelled(word)
-        return [self.index[unit] for unit in units if unit in self.index], [u for u in units if u not in self.index]
-
     def unknown(self, word: str) -> tuple[list[str], bool]:
         """Return (subwords of a word that are not units, a list of str; whether none of its subwords is a unit)."""
         subwords = self.segment(word)
@@ -162,7 +157,8 @@ class Subwords:
 
     def table(self, words: list[str]) -> np.ndarray:
         """Return the unit IDs of n words, int32 [n, largest number], padded with 0; unknown subwords are skipped."""
-        rows = [self.ids(word)[0][: self.longest] for word in words]
+        known = [[self.index[unit] for unit in self.spelled(word) if unit in self.index] for word in words]
+        rows = [row[: self.longest] for row in known]
         table = np.zeros((len(rows), self.longest or max(map(len, rows), default=0)), np.int32)
         for row, ids in zip(table, rows):
             row[: len(ids)] = ids
