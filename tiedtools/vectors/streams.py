@@ -330,10 +330,7 @@ def text_blocks(words: list[str], matrix: Matrix) -> Iterator[bytes]:
     """
     V, E = matrix.shape
     step = max(1, BLOCK // (20 * E))
-
-    def block(start: int) -> bytes:
-        return text_block(words[start : start + step], matrix[start : start + step])
-
+    block = lambda start: text_block(words[start : start + step], matrix[start : start + step])
     return ahead([block] * available_cores(), range(0, V, step))
 
 
