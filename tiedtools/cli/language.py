@@ -22,7 +22,7 @@ from tiedtools.cli.shared import cache_options, errors_option, raw_options, spli
 from tiedtools.files.output import STDOUT, open_packed
 from tiedtools.text.raw import as_trained, prepared, splitter
 from tiedtools.text.sentences import WORD
-from tiedtools.text.sources import counted, shown
+from tiedtools.text.sources import counted, decoded_lines, shown
 
 model_argument = click.argument("path", metavar="MODEL")
 text_argument = click.argument("text", default="-", metavar="[TEXT]")
@@ -138,7 +138,7 @@ def nbest(
     With --pairs, print how often the good sentence of a pair is more probable, for each paradigm: accuracy, in which a
     tie counts one half, and 95% interval. Pairs with out-of-vocabulary words are not compared. See docs/surprisal.md.
     """
-    from tiedtools.evaluation.lexicon import raw_lines, refuse_empty
+    from tiedtools.evaluation.lexicon import refuse_empty
     from tiedtools.evaluation.perplexity import fate, rescore
     from tiedtools.evaluation.surprisal import PAIR_COLUMNS, compare, read_pairs
 
@@ -151,7 +151,7 @@ def nbest(
     def hypotheses() -> Iterator[tuple[Any, list[str]]]:
         for text in texts:
             number = 0
-            for number, line in raw_lines(text, errors):
+            for number, line in enumerate(decoded_lines(text, errors), 1):
                 first = WORD.search(line) if ids else None
                 utterance, line = (first[0], line[first.end() :]) if first else (None, line)
                 if ids and not first:

@@ -70,17 +70,12 @@ class Lexicon:
             log.warning(f"{counted(self.oovs, 'word')} outside the vocabulary {verb} {fate}")
 
 
-def raw_lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line) for each line of `path` as soon as it is read; `-` is standard input.
+def lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number from 1, list of words) for each line of `path` as soon as it is read; `-` is standard input.
 
     `errors` as in Decoder. Raises TiedtoolsError with file and line for bytes that are not text.
     """
-    return enumerate(decoded_lines(path, errors), 1)
-
-
-def lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, list of words) like `raw_lines`."""
-    return ((number, WORD.findall(line)) for number, line in raw_lines(path, errors))
+    return enumerate(map(WORD.findall, decoded_lines(path, errors)), 1)
 
 
 def refuse_empty(path: Any, content: object) -> None:

@@ -16,11 +16,11 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.evaluation.analogysets import wilson
-from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, raw_lines, refuse_empty
+from tiedtools.evaluation.lexicon import NEWLINE, OOV, Lexicon, refuse_empty
 from tiedtools.evaluation.perplexity import Piece, by_line, reject_nan, rescore, score, score_text
 from tiedtools.network.network import State
 from tiedtools.text.sentences import WORD, words_of
-from tiedtools.text.sources import is_path, name_of, shown
+from tiedtools.text.sources import decoded_lines, is_path, name_of, shown
 from tiedtools.text.vocab import END
 
 UNITS = {"bits": math.log(2), "nats": 1.0}
@@ -69,7 +69,7 @@ def surprisals(
 
     def words() -> Iterator[list[str]]:
         chunk, line = [], None
-        for _, line in raw_lines(path, errors):
+        for line in decoded_lines(path, errors):
             spans, length = [match.span() for match in WORD.finditer(line)], len(line.rstrip("\r\n"))
             places.append([*spans, (length, length)])
             chunk += [*(line[i:j] for i, j in spans), NEWLINE]
@@ -122,11 +122,11 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
     Raises TiedtoolsError with file and line for anything else.
     """
     if is_path(source):
-        name = os.path.basename(name_of(source)).partition(".")[0]
-        records = ((f"{shown(source)}:{k}", line.rstrip("\r\n")) for k, line in raw_lines(source, errors))
+        file, name = shown(source), os.path.basename(name_of(source)).partition(".")[0]
+        records = (line.rstrip("\r\n") for line in decoded_lines(source, errors))
     else:
-        name, records = "pairs", ((f"pairs:{k}", pair) for k, pair in enumerate(source, 1))
-    for where, record in records:
+        file, name, records = "pairs", "pairs", source
+    for k, record in enumerate(records, 1):
         if isinstance(record, str | tuple) and not record:
             continue
         try:
@@ -135,10 +135,10 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
                 record = fields["sentence_good"], fields["sentence_bad"], fields.get("UID", name)
             good, bad, *rest = record.split("\t") if isinstance(record, str) else record
             (paradigm,) = rest or [name]
-            yield Pair(where, str(paradigm), split(good), split(bad))
+            yield Pair(f"{file}:{k}", str(paradigm), split(good), split(bad))
         except (ValueError, KeyError, TypeError, RecursionError, TiedtoolsError):
             remedy = "give JSON lines with sentence_good and sentence_bad, or two or three columns"
-            raise TiedtoolsError(f"{where}: expected a good and a bad sentence; {remedy}") from None
+            raise TiedtoolsError(f"{file}:{k}: expected a good and a bad sentence; {remedy}") from None
 
 
 def compare(
