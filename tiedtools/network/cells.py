@@ -12,6 +12,7 @@ The gradient stops at the first state of the window (truncated BPTT). To add a c
 in config.py.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,10 +43,12 @@ class LSTM:
     blocks       number of gates in the weights
     columns      number of blocks of n columns that are stored for each micro-step in G, the first of the states
     forget_gate  index of the gate with start.forget added to its biases        depth  micro-steps in a step
+    of_state     last part of the name of the state's weights        lead  leading dimensions of these and of biases
     """
 
     gates, parts, forget_gate, depth = 4, 2, 1, 1
-    blocks, columns = 4, 4
+    blocks, columns, of_state = 4, 4, "W_h"
+    lead: tuple[int, ...] = ()
     states: Any = LstmStates
 
     def __init__(
@@ -53,7 +56,6 @@ class LSTM:
         drop_weights: Any = None,
     ) -> None:  # fmt: skip
         """drop_weights: the regularization.WeightDrop of W_h, or None; its mask covers all gates."""
-        self.names = self.declare(params, name, m, n, start)
         self.params, self.team, self.m, self.n = params, params.team, m, n
         self.masks, self.masks_x = masks
         self.drop_weights = drop_weights
@@ -61,21 +63,17 @@ class LSTM:
         self.lanes = VECTOR // params.dtype.itemsize
         self.wide = WIDE * self.lanes
         self.packed: Any = None  # the version of the parameters whose W_h is in the panels, and their division
+        self.names, size = (f"{name}.W_x", f"{name}.{self.of_state}", f"{name}.b"), self.blocks * n
+        params.add(self.names[0], (m, size), start.weights)
+        params.add(self.names[1], (*self.lead, n, size), start.weights)
+        params.add(self.names[2], (*self.lead, size), functools.partial(self.biases, start))
 
-    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
-        """Declare the parameters of x, of the state, and the biases; returns their names."""
-
-        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
-            drawn = np.zeros(self.blocks * n)
-            start.biases(rng, drawn)
-            drawn[self.forget_gate * n :][:n] += start.forget
-            b[:] = drawn
-
-        names = tuple(f"{name}.{part}" for part in ("W_x", "W_h", "b"))
-        starts, size = (start.weights, start.weights, biases), self.blocks * n
-        for part, shape, fill in zip(names, ((m, size), (n, size), (size,)), starts):
-            params.add(part, shape, fill)
-        return names
+    def biases(self, start: Start, rng: np.random.Generator, b: np.ndarray) -> None:
+        """Initialize the biases."""
+        drawn = np.zeros(b.size)
+        start.biases(rng, drawn)
+        drawn[self.forget_gate * self.n :][: self.n] += start.forget
+        b[:] = drawn
 
     def by_depth(self, W_x: np.ndarray, W_h: np.ndarray, b: np.ndarray) -> Weights:
         """Return the weights, or gradients of these shapes, as the kernels need them, with the micro-steps first."""
@@ -182,19 +180,12 @@ class RHN(LSTM):
     As in Zilly et al., one mask serves all micro-steps, for both the transform gate and its candidate state.
     """
 
-    gates, parts, states, blocks, columns = 1, 1, RhnStates, 2, 2
+    gates, parts, states, blocks, columns, of_state = 1, 1, RhnStates, 2, 2, "R"
 
     def __init__(self, *args: Any, depth: int, transform: float, **options: Any) -> None:
-        self.depth, self.transform = depth, transform
+        self.depth, self.lead, self.transform = depth, (depth,), transform
         super().__init__(*args, **options)
 
-    def declare(self, params: Params, name: str, m: int, n: int, start: Start) -> tuple[str, ...]:
-        def biases(rng: np.random.Generator, b: np.ndarray) -> None:
-            start.biases(rng, b)
-            b[:, n:] = self.transform
-
-        names = tuple(f"{name}.{part}" for part in ("W_x", "R", "b"))
-        params.add(names[0], (m, 2 * n), start.weights)
-        params.add(names[1], (self.depth, n, 2 * n), start.weights)
-        params.add(names[2], (self.depth, 2 * n), biases)
-        return names
+    def biases(self, start: Start, rng: np.random.Generator, b: np.ndarray) -> None:
+        start.biases(rng, b)
+        b[:, self.n :] = self.transform
