@@ -14,12 +14,10 @@ from numba.core.compiler_machinery import PassManager
 
 # For `with` statements, closures, inlining on request, `literally`, array expressions, and, in ir_legalization, the
 # deletion of variables, which matters only for reference counts.
-UNUSED = set(
-    """
-with_lifting inline_closure_likes inline_inlinables inline_overloads find_literally literal_unroll literal_propagation
-nopython_rewrites nopython_supported_feature_validation ir_legalization annotate_types
-""".split()
-)
+UNUSED = (
+    "with_lifting inline_closure_likes inline_inlinables inline_overloads find_literally literal_unroll"
+    " literal_propagation nopython_rewrites nopython_supported_feature_validation ir_legalization annotate_types"
+).split()
 
 
 class WideLibrary(JITCodeLibrary):
