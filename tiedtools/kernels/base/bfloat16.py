@@ -178,50 +178,46 @@ def is_used(context, builder, packed, value):
     return cgutils.is_not_null(builder, context.make_array(packed)(context, builder, value).nitems)
 
 
-def operand(pack, halved):
-    """Make an intrinsic that runs `pack` and returns the view of `packed` it filled, with axis `halved` halved."""
+def operand(pack, halved, packed, at, X):
+    """Type an intrinsic that runs `pack` and returns the view of `packed` it filled, with axis `halved` halved."""
+    if isinstance(packed, types.NoneType):
+        return X(packed, at, X), lambda context, builder, signature, args: args[2]
 
-    # An intrinsic, because a function compiled without Numba's runtime cannot return an array view.
-    def made(typingctx, packed, at, X):
-        if isinstance(packed, types.NoneType):
-            return X(packed, at, X), lambda context, builder, signature, args: args[2]
+    def emit(context, builder, args):
+        place = context.cast(builder, args[1], at, PLACE)
+        kinds = packed.copy(layout="A"), PLACE, X.copy(layout="A")
+        shared.call(context, builder, pack, kinds, (args[0], place, args[2]))
+        shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
+        one = ir.Constant(shape[0].type, 1)
+        shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
+        part = context.make_array(kinds[0])(context, builder, args[0])
+        strides = cgutils.unpack_tuple(builder, part.strides)
+        for index, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
+            part.data = cgutils.pointer_add(builder, part.data, builder.mul(index, step))
+        part.shape = cgutils.pack_array(builder, shape)
+        return part._getvalue()
 
-        def emit(context, builder, args):
-            place = context.cast(builder, args[1], at, PLACE)
-            kinds = packed.copy(layout="A"), PLACE, X.copy(layout="A")
-            shared.call(context, builder, pack, kinds, (args[0], place, args[2]))
-            shape = cgutils.unpack_tuple(builder, context.make_array(X)(context, builder, args[2]).shape)
-            one = ir.Constant(shape[0].type, 1)
-            shape[halved] = builder.lshr(builder.add(shape[halved], one), one)
-            part = context.make_array(kinds[0])(context, builder, args[0])
-            strides = cgutils.unpack_tuple(builder, part.strides)
-            for index, step in zip(cgutils.unpack_tuple(builder, args[1]), strides):
-                part.data = cgutils.pointer_add(builder, part.data, builder.mul(index, step))
-            part.shape = cgutils.pack_array(builder, shape)
-            return part._getvalue()
+    def codegen(context, builder, signature, args):
+        kind = signature.return_type
+        view = cgutils.alloca_once_value(builder, retyped(context, builder, X, kind, args[2], UNPACKED))
+        with builder.if_then(is_used(context, builder, packed, args[0])):
+            builder.store(emit(context, builder, args), view)
+        return builder.load(view)
 
-        def codegen(context, builder, signature, args):
-            kind = signature.return_type
-            view = cgutils.alloca_once_value(builder, retyped(context, builder, X, kind, args[2], UNPACKED))
-            with builder.if_then(is_used(context, builder, packed, args[0])):
-                builder.store(emit(context, builder, args), view)
-            return builder.load(view)
-
-        return packed.copy(layout="A")(packed, at, X), codegen
-
-    return made
+    return packed.copy(layout="A")(packed, at, X), codegen
 
 
+# Intrinsics, because a function compiled without Numba's runtime cannot return an array view.
 @intrinsic
 def left(typingctx, packed, at, G):
     """Pack G [M, K] into `packed` at (row, column) `at`; returns this view [M, ceil(K / 2)]. None: returns G."""
-    return operand(pair_along, 1)(typingctx, packed, at, G)
+    return operand(pair_along, 1, packed, at, G)
 
 
 @intrinsic
 def right(typingctx, packed, at, B):
     """Pack B [K, N] into `packed` at (row, column) `at`; returns this view [ceil(K / 2), N]. None: returns B."""
-    return operand(pair_down, 0)(typingctx, packed, at, B)
+    return operand(pair_down, 0, packed, at, B)
 
 
 @intrinsic
