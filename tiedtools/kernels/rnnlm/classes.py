@@ -133,21 +133,15 @@ def distribution(logs, row, weights, space, rules):
     copy(X[0, :M], H[row])
     copy(X[0, M : M + D], doc[DOC])
     ngrams.add(z, direct, slots[0], words, row, rules.order, -1, C)
-    class_sum = log_sum(E[0], z, C)
+    class_sum = z[0] - softmax_errors(E[0], z, C, 0)  # log sum exp(z); E and F are scratch
     for k in range(C):
         low = bounds[k]
         size = bounds[k + 1] - low
         row_dots(scores, X[:1], weights.word_out, low, size)
         ngrams.add(s, direct, slots[0], words, row, rules.order, k, size)
-        both = class_sum + log_sum(F[0], s, size)
+        both = class_sum + (s[0] - softmax_errors(F[0], s, size, 0))
         for j in range(size):
             logs[low + j] = z[k] + s[j] - both
-
-
-@jit
-def log_sum(e, z, n):
-    """Return log sum exp(z), float64. Overwrites e."""
-    return z[0] - softmax_errors(e, z, n, 0)
 
 
 @jit(relaxed=True)
