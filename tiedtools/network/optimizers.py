@@ -19,7 +19,7 @@ from tiedtools.kernels.base.arrays import line_up
 from tiedtools.kernels.output import descent
 from tiedtools.network.params import Params
 
-NONE = np.empty(0, np.int64)
+NONE, PART = np.empty(0, np.int64), 1 << 16  # PART: numbers exchanged at a time
 Where = tuple[int, np.ndarray, np.ndarray]  # dense, starts, sizes; see kernels/output/descent.py
 
 
@@ -144,8 +144,9 @@ class ASGD(SGD):
 
     def swap(self) -> None:
         if self.count:
-            p = self.params
-            p.team(descent.swap, p.values, self.states["average"])
+            p, average = self.params, self.states["average"]
+            for part in (slice(start, start + PART) for start in range(0, average.size, PART)):
+                p.values[part], average[part] = average[part], p.values[part].copy()
             p.changed()
             self.swapped = not self.swapped
 

@@ -62,15 +62,6 @@ def average(worker, mean, theta, weight):
 
 
 @jit
-def swap(worker, x, y):
-    """Exchange the elements of x and y."""
-    begin, end = partition(worker, x.size)
-    a, b = x[begin:end], y[begin:end]
-    for k in range(a.size):
-        a[k], b[k] = b[k], a[k]
-
-
-@jit
 def adam(worker, theta, grad, first, second, lr, shrink, scale, beta1, beta2, bias, epsilon):
     """Adam (Kingma & Ba 2015): with g = scale * grad,
 
