@@ -17,6 +17,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, library
 from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
+from tiedtools.text.encoding import ranges
 from tiedtools.text.lmtext import read_ids
 from tiedtools.text.sources import counted, shown
 from tiedtools.text.vocab import END, UNK, Vocab, select
@@ -123,11 +124,8 @@ class Side(NamedTuple):
         index = {symbol: k for k, symbol in enumerate(vocab.words)}
         rows = [[0], *([index.get(symbol, 1) for symbol in segmenter.segment(word)] for word in self.words[1:])]
         sizes = np.array([len(row) for row in rows])
-        symbols = np.concatenate(rows).astype(np.int32)
-        n = sizes[self.ids]
-        # Symbol k of the text is symbol k - (number before its word) of its word.
-        first = (sizes.cumsum() - sizes)[self.ids] - (n.cumsum() - n)
-        return symbols[np.repeat(first, n) + np.arange(n.sum())]
+        starts = sizes.cumsum() - sizes
+        return np.concatenate(rows).astype(np.int32)[ranges(starts[self.ids], sizes[self.ids])]
 
 
 def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: "Segmenter") -> Pair:

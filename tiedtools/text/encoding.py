@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tiedtools.base.errors import unreadable
-from tiedtools.kernels.text import tokenize
 from tiedtools.text.counting import BLOCK, common_vocab, count, renumber, writing_ids
 from tiedtools.text.vocab import Vocab, no_words
 
@@ -175,6 +174,13 @@ class Marks:
         return np.concatenate([[0], bounds[:-1][np.diff(words) > 0][1:], [ids.size]]).astype(np.int64)
 
 
+def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the numbers starts[k], ..., starts[k] + sizes[k] - 1 for each k, one range after another, int64."""
+    numbers = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    numbers += np.arange(numbers.size)
+    return numbers
+
+
 def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> EncodedText:
     """Return the text of the documents `order` as an EncodedText, whose vocabulary has the counts of this text.
 
@@ -182,8 +188,8 @@ def rearranged(words: list[str], ids: np.ndarray, bounds: np.ndarray, order: np.
     """
     file, counts, lengths = tempfile.TemporaryFile(prefix="tiedtools-"), np.zeros(len(words), np.int64), np.diff(bounds)
     for part in np.array_split(order, 1 + ids.size // BLOCK):
-        new = np.empty(lengths[part].sum(), np.int32)
-        tokenize.rearrange(new, counts, ids, bounds, part)
+        new = ids[ranges(bounds[part], lengths[part])]
+        counts += np.bincount(new, minlength=len(words))
         with writing_ids():
             file.write(new.data)
             file.flush()

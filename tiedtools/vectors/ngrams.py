@@ -7,6 +7,7 @@ import numpy as np
 
 from tiedtools.kernels.text import fasttext as kernels
 from tiedtools.kernels.word2vec.composed import number
+from tiedtools.text.encoding import ranges
 from tiedtools.vectors.norms import blocks
 
 Matrix = np.ndarray[Any, Any]
@@ -133,9 +134,7 @@ class Composed(Computed):
 
     def computed(self, ids: Matrix) -> Matrix:
         starts, rows = self.ngrams.starts, self.ngrams.rows
-        counts = starts[ids + 1] - starts[ids]
-        ends = np.cumsum(counts)
-        rows = rows[np.repeat(starts[ids] + counts - ends, counts) + np.arange(counts.sum())]
+        rows = rows[ranges(starts[ids], starts[ids + 1] - starts[ids])]
         return self.means(np.repeat(rows, self.ngrams.sizes[rows]), np.cumsum(self.ngrams.lengths[ids]))
 
     def means(self, rows: Matrix, ends: Matrix) -> Matrix:

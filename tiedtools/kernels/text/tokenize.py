@@ -178,17 +178,6 @@ def rehash(bigger, table):
 
 
 @jit
-def rearrange(out, counts, ids, bounds, order):
-    """Write documents k of `order`, ids[bounds[k] : bounds[k + 1]], to `out`, and add their words to `counts`."""
-    n = 0
-    for document in order:
-        for i in range(bounds[document], bounds[document + 1]):
-            out[n] = ids[i]
-            counts[ids[i]] += 1
-            n += 1
-
-
-@jit
 def renumber(ids, new_id):
     """Replace each ID k with new_id[k] in place, dropping negative ones; returns the number of remaining IDs."""
     n = 0

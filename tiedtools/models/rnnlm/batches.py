@@ -7,6 +7,7 @@ import numpy as np
 from tiedtools.models.rnnlm.config import RnnlmConfig
 from tiedtools.network.network import State
 from tiedtools.network.optimizers import Optimizer
+from tiedtools.text.encoding import ranges
 
 STEP = 8192  # words that a thread trains on per step of Fit
 
@@ -41,9 +42,7 @@ class Pieces:
         order = np.arange(len(lengths))
         order[:finished] = np.random.default_rng([self.config.seed, epoch]).permutation(finished)
         lengths, self.starts = lengths[order], np.cumsum(lengths[order]) - lengths[order]
-        positions = np.repeat(self.sentences[order] - self.starts, lengths)
-        positions += np.arange(self.length)
-        self.text = np.append(self.source[:1], self.source[1:][positions])
+        self.text = np.append(self.source[:1], self.source[1:][ranges(self.sentences[order], lengths)])
 
     def __getitem__(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self.text, np.stack([self.cut(k), self.cut(k + 1)], 1)
