@@ -53,7 +53,7 @@ class Emitter:
     """Emitter of LLVM vector instructions for arrays of one floating-point type."""
 
     def __init__(self, context, builder, signature, args):
-        self.context, self.builder = context, builder
+        self.builder = builder
         arrays = [(t, a) for t, a in zip(signature.args, args) if isinstance(t, types.Array)]
         self.arrays = [context.make_array(t)(context, builder, a) for t, a in arrays]
         dtype = signature.args[0].dtype
@@ -107,20 +107,13 @@ class Emitter:
             dot = ir.InlineAsm(kind, "vdpbf16ps $2, $1, $0", "=v,v,v,0")
             result = b.call(dot, [x, y, b.load(total)])
         else:
-            result = b.load(total)
-            for half in self.second_of_pairs, self.first_of_pairs:
-                result = add(half(x), half(y), result)
+            result, bits = b.load(total), ir.VectorType(I32, self.lanes)
+            fill = lambda number: ir.Constant(bits, [number] * self.lanes)
+            second, first = lambda pairs: b.and_(pairs, fill(0xFFFF0000)), lambda pairs: b.shl(pairs, fill(16))
+            for half in second, first:
+                operands = [b.bitcast(half(b.bitcast(pairs, bits)), self.vector) for pairs in (x, y)]
+                result = add(*operands, result)
         b.store(result, total)
-
-    def first_of_pairs(self, x):
-        bits = ir.VectorType(I32, self.lanes)
-        shifted = self.builder.shl(self.builder.bitcast(x, bits), ir.Constant(bits, [16] * self.lanes))
-        return self.builder.bitcast(shifted, self.vector)
-
-    def second_of_pairs(self, x):
-        bits = ir.VectorType(I32, self.lanes)
-        kept = self.builder.and_(self.builder.bitcast(x, bits), ir.Constant(bits, [0xFFFF0000] * self.lanes))
-        return self.builder.bitcast(kept, self.vector)
 
     def shuffle(self, x, y, lanes):
         return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
