@@ -83,17 +83,11 @@ def windows(s, text, n, rules, sizes, counter):
         for j in range(span):
             p = start - window + j
             s.neighbors[r * span + j] = tokens[p] if 0 <= p < n else 0
-    if s.pairs.u is not None:
-        even(band)
-        even(band_t)
+    if s.pairs.u is not None:  # extend the bands by terms of 0 to whole pairs
+        for limits in (band, band_t):
+            for tile in range(limits.shape[0]):
+                limits[tile, 0], limits[tile, 1] = limits[tile, 0] // 2 * 2, (limits[tile, 1] + 1) // 2 * 2
     return counter, active
-
-
-@jit
-def even(band):
-    """Extend a band by terms of 0 to whole pairs."""
-    for tile in range(band.shape[0]):
-        band[tile, 0], band[tile, 1] = band[tile, 0] // 2 * 2, (band[tile, 1] + 1) // 2 * 2
 
 
 @jit
