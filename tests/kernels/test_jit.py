@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from common import ROOT
 
-from tiedtools.kernels.base import cachefolder, jit
+from tiedtools.kernels.base import cachefolder, jit, scalar
 
 KERNEL = """
 from tiedtools.kernels.base.jit import jit
@@ -127,6 +127,11 @@ def test_one_compilation_serves_all_constant_arguments_with_wide_vectors(uncache
     inner = helper.get_overload.__self__
     assert kernel(5) == 4 + 7 + 2 and len(inner.signatures) == 1 and not helper.signatures
     assert all('"prefer-vector-width"="512"' in llvm for llvm in kernel.inspect_llvm().values())
+    both = jit.jit(lambda x: scalar.exp(x) + scalar.tanh(x)).get_overload.__self__
+    both.compile("(float32,)")
+    (version,) = both.overloads.values()
+    names = " ".join(function.name for function in version.library._final_module.functions)
+    assert "3exp" in names and "4tanh" in names  # else, code of other processes could be linked for them
 
 
 def test_cached_kernels_do_not_import_the_compiler():

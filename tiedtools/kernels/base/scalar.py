@@ -94,28 +94,22 @@ def sigmoid64(x):
     return 1 / (1 + math.exp(-x))
 
 
-def exp(x):
-    """exp(x); for float32 by `exp32`, with x clamped to +-80."""
+def by_type(name, of_float32, of_float64):
+    """Return a function that kernels call as `of_float32` or `of_float64`, by the type of its argument.
+
+    name  distinguishes their symbols: those of lambdas differ only by a number, which other processes give to others,
+          so that kernels compiled by different processes and linked from the cache would call the wrong function
+    """
+
+    def function(x):
+        pass
+
+    for named in function, of_float32, of_float64:
+        named.__name__ = named.__qualname__ = name
+    overload(function)(lambda x: {types.float32: of_float32, types.float64: of_float64}[x])
+    return function
 
 
-def sigmoid(x):
-    """1 / (1 + exp(-x)); for float32 with absolute error below 1e-6."""
-
-
-def tanh(x):
-    """Hyperbolic tangent; for float32 with absolute error below 2e-6."""
-
-
-@overload(exp)
-def _(x):
-    return {types.float32: lambda x: clamped_exp32(x), types.float64: lambda x: math.exp(x)}[x]
-
-
-@overload(sigmoid)
-def _(x):
-    return {types.float32: lambda x: sigmoid32(x), types.float64: lambda x: sigmoid64(x)}[x]
-
-
-@overload(tanh)
-def _(x):
-    return {types.float32: lambda x: tanh32(x), types.float64: lambda x: math.tanh(x)}[x]
+exp = by_type("exp", lambda x: clamped_exp32(x), lambda x: math.exp(x))  # float32: by `exp32`, with x clamped to +-80
+sigmoid = by_type("sigmoid", lambda x: sigmoid32(x), lambda x: sigmoid64(x))  # float32: absolute error below 1e-6
+tanh = by_type("tanh", lambda x: tanh32(x), lambda x: math.tanh(x))  # float32: absolute error below 2e-6
