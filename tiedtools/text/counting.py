@@ -43,9 +43,7 @@ class WordTable:
         self.arena = map_zeros(16 * self.capacity, np.uint8)
         self.state, self.ahead = np.zeros(5, np.int64), np.zeros((AHEAD, 3), np.uint64)
         self.ids = map_zeros(1, np.int32)
-        for _ in self.encode(" ".join([*words, ""]).encode()):
-            pass
-        self.counts[:] = 0
+        self.add(" ".join([*words, ""]).encode())
 
     def __len__(self) -> int:
         return int(self.state[tokenize.WORDS])
