@@ -23,9 +23,8 @@ def features():
 
 def tiles_permitted():
     """Ask Linux for the state of AMX tiles, for all threads of this process; returns whether it was granted."""
-    if not sys.platform.startswith("linux"):
-        return False
-    return ctypes.CDLL(None).syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0
+    request = ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA
+    return sys.platform.startswith("linux") and ctypes.CDLL(None).syscall(*request) == 0
 
 
 FEATURES = features()
