@@ -62,8 +62,7 @@ def correlations(
     for one, of_set in zip(sets, judged):
         used = covered(of_set)
         values, whole = np.split(rhos(one, used, of_set), [len(of_set) - W])
-        columns = [j.cosines[used] for j in of_set]
-        centers = columns[-W:]  # all if W is 0
+        centers = [j.cosines[used] for j in of_set[-W:]]  # all if W is 0
         samples = similarity.bootstrap(one.scores[used], centers, resamples, one.own_seed(seed)).mean(0)
         mean, low, high, _ = estimate(values, whole)
         pairs_low, pairs_high = similarity.interval(samples)
