@@ -100,8 +100,7 @@ def extend(band, tile, first, stop):
 def level(s, window, sizes):
     """Divide the weights of words in means by their sizes, if any: each row of each word gets the same gradient."""
     if sizes is not None:
-        strips = s.cursor.size
-        run, span = s.near.shape[0] // strips, s.near.shape[1]
+        run, span = s.near.shape[0] // s.cursor.size, s.near.shape[1]
         for b in range(s.near.shape[0]):
             for j in range(b % run, b % run + 2 * window + 1):
                 s.near[b, j] /= sizes[s.neighbors[b // run * span + j]]
