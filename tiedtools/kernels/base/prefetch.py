@@ -7,13 +7,14 @@ from numba.extending import intrinsic
 from tiedtools.kernels.base.arrays import CACHE_LINE
 
 
-def prefetcher(doc, level, write):
-    """Return an intrinsic that prefetches all cache lines of a row into the cache, without waiting for them.
+def prefetcher(level, write):
+    """Return an intrinsic that prefetches all cache lines of matrix[row], an array of any dimension, without waiting.
 
-    level  0 or 1: into the first or the second level
+    level  0 or 1: into the first or the second level of the cache
     write  whether to request exclusive ownership of the lines
     """
 
+    @intrinsic
     def prefetch(typingctx, matrix, row):
         def codegen(context, builder, signature, args):
             array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -31,24 +32,13 @@ def prefetcher(doc, level, write):
 
         return types.void(matrix, types.intp), codegen
 
-    prefetch.__doc__ = doc
-    return intrinsic(prefetch)
+    return prefetch
 
 
-prefetch = prefetcher(
-    """Prefetch matrix[row] (an array of any dimension, integer row) for writing.
-
-    Rows of embeddings are accessed in random order, which hardware prefetchers cannot predict: without this,
-    skip-gram spends more than half of its time waiting for memory. Prefetching for writing requests exclusive ownership
-    of the cache lines at once, not only at the first write.
-    """,
-    level=0, write=True,
-)  # fmt: skip
-prefetch_l2 = prefetcher(
-    """Prefetch matrix[row] into the second level of the cache.
-
-    For kernels that do little else than move rows: the first level has few buffers for lines to wait for, so that
-    random rows arrive at half the rate.
-    """,
-    level=1, write=False,
-)  # fmt: skip
+# Rows of embeddings are accessed in random order, which hardware prefetchers cannot predict: without this, skip-gram
+# spends more than half of its time waiting for memory. Prefetching for writing requests exclusive ownership of the
+# cache lines at once, not only at the first write.
+prefetch = prefetcher(level=0, write=True)
+# For kernels that do little else than move rows: the first level has few buffers for lines to wait for, so that random
+# rows arrive at half the rate.
+prefetch_l2 = prefetcher(level=1, write=False)
