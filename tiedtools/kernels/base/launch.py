@@ -90,8 +90,9 @@ def serve(worker):
     add_atomically(gate, DONE, 1)
 
 
-def task_of(kernel):
-    """Return an intrinsic that calls `kernel` with a worker and a tuple of arguments, on all threads of the worker."""
+@functools.cache
+def launcher(kernel):
+    """Return a function like `kernel` for Python that runs on all threads of the worker (0, threads, gate)."""
 
     @intrinsic
     def call(typingctx, worker, args):
@@ -119,14 +120,6 @@ def task_of(kernel):
             return context.get_dummy_value()
 
         return types.void(worker, types.Tuple(kinds[1:])), codegen
-
-    return call
-
-
-@functools.cache
-def launcher(kernel):
-    """Return a function like `kernel` for Python that runs on all threads of the worker (0, threads, gate)."""
-    call = task_of(kernel)
 
     def launch(worker, *args):
         call(worker, args)
