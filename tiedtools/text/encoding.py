@@ -131,7 +131,7 @@ class Marks:
     """Marks where documents begin while a text is encoded; an argument of `encode`.
 
     kind     "line"; "paragraph" or "record": an empty line ends a document, and that of a record is not kept; or "file"
-    unit     the same for the text as it is read: "record" if its lines are divided into sentences
+    unit     the same for the text as it is read: "lines", as of a Raw, if its lines are divided into sentences
     files    number of line ends before each file but the first
     starts   number of line ends before each document but the first; for lines, none
     omitted  number of line ends that are not kept
@@ -150,12 +150,12 @@ class Marks:
         ends = ids == 0
         if path != self.path and self.path is not None:
             self.files.append(self.ends)
-            if self.unit in ("paragraph", "record"):  # none continues in the next file
+            if self.unit in ("paragraph", "record", "lines"):  # none continues in the next file
                 self.starts.append(self.ends)
-        if self.unit in ("paragraph", "record"):
+        if self.unit in ("paragraph", "record", "lines"):
             empty = ends & np.append(self.line_ended, ends[:-1])
             self.line_ended = bool(ends[-1]) if ends.size else self.line_ended
-            if self.unit == "record":
+            if self.unit in ("record", "lines"):
                 self.omitted, ends = self.omitted + int(np.count_nonzero(empty)), ends & ~empty
                 ids = ids[~empty]
             self.starts += (self.ends + np.cumsum(ends)[empty]).tolist()

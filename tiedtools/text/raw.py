@@ -36,9 +36,9 @@ class Raw:
     field      read this field of records, as for `records`; None: the source is plain text
     errors     as for Decoder
     unit       "text": lines remain, and `rules.sentences` may divide them; "line": each line or record remains a line;
-               "record": like "text", but an empty line ends each record or, of plain text, each line; "paragraph": like
-               "text". With these two, lines of which no word remains are dropped, and blank lines only remain where the
-               text has them
+               "record": like "text", but an empty line ends each record; "lines": each line of plain text; "paragraph":
+               like "text". With these three, lines of which no word remains are dropped, and blank lines only remain
+               where the text has them
     processes  number of processes; None: one per core; 1: this one, which returns each line as soon as it is read
     """
 
@@ -66,7 +66,7 @@ class Raw:
         """Yield the lines of the text, or its records, as strings that end in a newline."""
         if self.field is None:
             lines = decoded_lines(self.source, self.errors)
-            return (yield from (f"{line}\n" for line in lines) if self.unit == "record" else lines)
+            return (yield from (f"{line}\n" for line in lines) if self.unit == "lines" else lines)
         for text in records(self.source, self.field, self.errors):
             if self.unit == "line":
                 text = " ".join(WORD.findall(text))
@@ -79,7 +79,7 @@ class Raw:
         """Yield the text as bytes, in whole lines."""
         texts: Any = self.lines()
         if self.rules:
-            how = self.rules, self.unit in ("record", "paragraph")
+            how = self.rules, self.unit in ("record", "lines", "paragraph")
             texts = tokenized(texts, how, self.processes or available_cores(), shown(self.source))
         elif self.phrases and self.processes != 1:
             texts = batches(texts)

@@ -111,7 +111,7 @@ class Word2VecTrainer(Trainer):
         self.resampling = dataclasses.replace(self.resampling, document=document)
         tokenize = self.reading.get("tokenize") or WORDS
         divided = document == "line" and not field and tokenize != WORDS and Tokenization.of(tokenize).sentences
-        self.marks = Marks(document, "record" if divided else None)  # the sentences of a line are one document
+        self.marks = Marks(document, "lines" if divided else None)  # the sentences of a line are one document
 
     def read(self) -> tuple[EncodedText, dict[str, int]]:
         r = dict(min_count=5, max_vocab=None, read_vocab=None, errors="strict", valid=None) | self.raw_reading()
@@ -120,7 +120,7 @@ class Word2VecTrainer(Trainer):
         ranks, known, grow = self.ranks, self.source and self.source.vocab, self.continuation.grow
         share = shares(self.texts, ranks.size)[ranks.rank] if ranks else self.texts
         unit = self.marks.unit if self.marks else "text"
-        source = self.raw(share, unit=unit if unit in ("record", "paragraph") else "text")
+        source = self.raw(share, unit=unit if unit in ("record", "lines", "paragraph") else "text")
         text = encode(source, *choice, vocab, r["errors"], self.config.threads, ranks, self.marks, known, grow)
         read, size = text.tokens_read, text.size
         if ranks:
