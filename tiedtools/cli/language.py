@@ -96,7 +96,7 @@ def generate(
     from tiedtools.evaluation.continuation import sampled
 
     model, lexicon = load(path)
-    prompt_words = splitter(**as_trained(model.settings))(prompt) if prompt else []
+    prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []  # has no --tokenize
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
     lexicon.tell_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
