@@ -122,8 +122,9 @@ def words(
     plotted = dict.fromkeys(known if words else vectors.words[:first])
     if top:
         plotted |= dict.fromkeys(word for nearest in neighbors(Candidates(vectors), known, top) for word, _ in nearest)
-    points, axis_names = word_map(vectors.matrix[[vectors.index[word] for word in plotted]], method, seed)
-    pictures.words(axes, points, list(plotted), range(len(known)) if top else (), axis_names)
+    chosen = vectors.restrict(plotted)  # without words whose bytes were replaced in decoding
+    points, axis_names = word_map(chosen.matrix, method, seed)
+    pictures.words(axes, points, chosen.words, range(len(known)) if top else (), axis_names)
     return Answer(status=int(bool(unknown)))
 
 

@@ -220,7 +220,8 @@ def read_queries(size: int) -> Iterator[list[tuple[str, ...]]]:
 def side_by_side(questions: list[tuple[str, ...]], answers: list[Any]) -> Iterator[str]:
     """Yield tab-separated lines of a query and each file's answer, score, and count if known; `answers`: per file."""
     for question, results in zip(questions, zip(*answers)):
-        columns = [[(word, f"{score:.4f}", *map(str, count)) for word, score, *count in near or []] for near in results]
+        text = lambda word, score, *count: (word, f"{score:.4f}", *("-" if n is None else str(n) for n in count))
+        columns = [[text(*answer) for answer in near or []] for near in results]
         width = max((len(cells) for column in columns for cells in column), default=2)
         for cells in itertools.zip_longest(*columns, fillvalue=("",) * width):
             yield "\t".join([*question, *itertools.chain.from_iterable(cells)]) + "\n"
