@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from tiedtools.cli.command import Answer, command, paths, warn_idle
+from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
 from tiedtools.cli.shared import case_option, data_option, reading_options
-from tiedtools.files.output import refuse_clashes
 from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted
 
-output_option = option("output", required=True, metavar="FILE", help="Output file, .png or .svg.")
+output_option = option("output", "target", required=True, metavar="FILE", help="Output file, .png or .svg.")
 METHODS = "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn)."
 seed_of_map = integer("seed", 1, "Random seed of t-SNE and UMAP.", least=0, most=2**32 - 1, metavar=None)
 
@@ -31,14 +30,13 @@ def plot_command(name: str, short_help: str, width: float = 6.4, **attributes: A
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def run(output: str, **options: Any) -> Any:
+        def run(target: str, **options: Any) -> Any:
             from tiedtools.evaluation import pictures
 
-            refuse_clashes([output], paths(options, attributes.get("reads", "")))
-            with pictures.picture(output, width) as axes:
+            with pictures.picture(target, width) as axes:
                 return function(pictures, axes, **options)
 
-        return command(name, short_help, plot, **attributes)(run)
+        return command(name, short_help, plot, writes="target", **attributes)(run)
 
     return decorate
 
@@ -59,7 +57,7 @@ def curves(pictures: Any, axes: Any, logs: tuple[str, ...], y: tuple[str, ...], 
     pictures.curves(axes, runs, list(dict.fromkeys(y)) or [pictures.common_figure(runs)], x)
 
 
-@plot_command("means", "Plot means with error bars from a table.")
+@plot_command("means", "Plot means with error bars from a table.", reads="table")
 @click.argument("table", metavar="TABLE")
 @output_option
 @option("x", required=True, metavar="COLUMN", help="Horizontal axis.")
@@ -73,7 +71,7 @@ def means(pictures: Any, axes: Any, table: str, x: str, y: str, by: str | None) 
     pictures.means(axes, pictures.read_points(table, x, y, by), (x, y))
 
 
-@plot_command("speed", "Plot training speeds from a benchmark.")
+@plot_command("speed", "Plot training speeds from a benchmark.", reads="path")
 @click.argument("path", metavar="[JSON]", default="-")
 @output_option
 @integer("threads", None, "Number of threads to plot.  [default: the largest]")
@@ -91,7 +89,7 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
     pictures.speeds(axes, chosen, f"{unit}, {counted(threads, 'thread')}")
 
 
-@plot_command("words", "Plot words in two dimensions.", width=8)
+@plot_command("words", "Plot words in two dimensions.", width=8, reads="path")
 @click.argument("path", metavar="VECTORS")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @output_option
@@ -128,7 +126,7 @@ def words(
     return Answer(status=int(bool(unknown)))
 
 
-@plot_command("similarity", "Plot cosine similarity against human scores.")
+@plot_command("similarity", "Plot cosine similarity against human scores.", reads="path")
 @click.argument("path", metavar="VECTORS")
 @option("set", "name", required=True, metavar="NAME|PATH", help="simlex, men, rw, verb143, mturk771, simverb,"
         " ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.")  # fmt: skip
@@ -156,7 +154,7 @@ def similarity(
     pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], labeled)
 
 
-@plot_command("gates", "Plot densities of the transform gates of highway layers.")
+@plot_command("gates", "Plot densities of the transform gates of highway layers.", reads="models")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @output_option
 @integer("layer", None, "Plot highway layer N only.  [default: all]")
@@ -178,7 +176,7 @@ def gates(pictures: Any, axes: Any, models: tuple[str, ...], layer: int | None) 
     pictures.densities(axes, samples, "transform gate")
 
 
-@plot_command("attention", "Plot the attention weights of a translation.")
+@plot_command("attention", "Plot the attention weights of a translation.", reads="path")
 @click.argument("path", metavar="[WEIGHTS]", default="-")
 @output_option
 @integer("line", 1, "Number of the line whose translation to plot.")
