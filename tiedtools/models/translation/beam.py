@@ -46,7 +46,8 @@ def search(
 
     source      int32 [S, B], as for model.encode
     beam        number of hypotheses; 1: greedy search. As in DL4MT, each hypothesis that ends narrows the beam by one
-    max_length  maximum number of words of a hypothesis, without `</s>`; longer hypotheses are ended there
+    max_length  maximum number of words of a hypothesis, without `</s>`; longer hypotheses are ended there. 0: twice the
+                length of the longest source, and at least LENGTH
     normalize   rank by log probability per word
     banned      a word that is never chosen
     align       store the attention weights in the hypotheses
@@ -57,6 +58,7 @@ def search(
     Raises TiedtoolsError if the model outputs NaN.
     """
     S, B = source.shape
+    max_length = max_length or max(LENGTH, 2 * S)
     memory = model.encode(source)
     state, row_memory = model.start(memory), memory
     sentence, width, hypotheses = np.arange(B), np.full(B, beam), [[] for _ in range(B)]
