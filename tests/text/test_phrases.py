@@ -161,3 +161,5 @@ def test_command_line_of_word2phrase(run, tmp_path):
     assert run("phrases", text, "-threshold", "2", "--save", saved).stdout_bytes.decode() == expected
     assert run("phrases", "--load", saved, "-", input=text.read_bytes()).stdout_bytes.decode() == expected
     assert run("phrases", "--load", saved, "-threshold", "3", text).exit_code == 2
+    train = "rnnlm", text, "-test", text, "-rnnlm", tmp_path / "m", "-one-iter", "-debug", 0, "--phrases", "-"
+    assert run(*train, input=saved.read_bytes()).exit_code == 0  # the list is read once

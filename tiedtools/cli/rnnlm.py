@@ -117,6 +117,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     warn_idle(ctx, idle)
     if trains:
         model = train_model(ctx, as_rnnlm, reads, print_text)
+        options["phrases"] = model.settings.get("phrases")  # from a pipe, they are read once
     else:
         from tiedtools.models.rnnlm.program import load_rnnlm
 
