@@ -120,10 +120,17 @@ def test_kernel_agrees_with_reference(options, layout, dtype):
     fast.assert_close(plain, atol=2e-5)
 
 
-@pytest.mark.parametrize("window, negative", [(1, 1), (2, 5), (4, 20), (40, 3)])
-@pytest.mark.parametrize("tying, cbow", [("signs", True), ("linear", False)])
-def test_other_windows_and_negatives_agree_with_reference(tying, window, negative, cbow):
-    fast = Tiles(cbow=cbow, tying=tying, window=window, negative=negative)
+WIDTHS = [dict(window=window, negative=negative) for window, negative in [(1, 1), (2, 5), (4, 20), (40, 3)]]
+OTHERS = [dict(width, tying="signs") for width in WIDTHS] + [
+    dict(width, tying="linear", cbow=False) for width in WIDTHS
+]
+# Racing threads do not change a fixed L.
+RACES = [dict(layout=(1, 4, 4), tying="signs", cbow=cbow, racing=n) for cbow in (True, False) for n in (2, 5)]
+
+
+@pytest.mark.parametrize("options", OTHERS + RACES, ids=str)
+def test_windows_negatives_and_races_agree_with_reference(options):
+    fast = Tiles(**options)
     fast.text = long_text()
     plain = fast.copy()
     assert fast.kernel(0.01, 0.005)[0] == pytest.approx(sum(plain.reference(0.01, 0.005)[0]), rel=1e-5)
@@ -155,16 +162,6 @@ def test_racing_threads_accumulate_updates_of_l(cbow, racing, seed):
     fast.assert_close(plain, atol=2e-5)
     alone.kernel(0.02, 0.01, seed)
     assert np.abs(alone.proj - fast.proj).max() > 1e-4
-
-
-@pytest.mark.parametrize("cbow", [True, False])
-@pytest.mark.parametrize("racing", [2, 5])
-def test_racing_threads_do_not_change_a_fixed_l(cbow, racing):
-    fast = Tiles((1, 4, 4), cbow=cbow, tying="signs", racing=racing)
-    fast.text = long_text()
-    plain = fast.copy()
-    assert fast.kernel(0.02, 0.01)[0] == pytest.approx(sum(plain.reference(0.02, 0.01)[0]), rel=1e-5)
-    fast.assert_close(plain, atol=2e-5)
 
 
 @pytest.mark.parametrize("tying", TYINGS)

@@ -93,20 +93,14 @@ class TestProducts:
             p.check(S, np.where(p.inside, expected.reshape(S.shape), np.nan))
 
     def test_combine(self, shape, dtype):
-        for vectors, accumulate in itertools.product(VECTORS, (False, True)):
+        for vectors, accumulate, transposed in itertools.product(VECTORS, (False, True), (False, True)):
             p = Product(shape, vectors, dtype)
-            C = p.random(*p.A.shape) if accumulate else p.empty(*p.A.shape)
-            start = p.group(C.copy()) if accumulate else 0
-            combine(C, p.G, p.B, *shape[:3], p.band, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.inside, p.G, 0)) @ p.group(p.B))
-
-    def test_combine_transposed(self, shape, dtype):
-        for vectors, accumulate in itertools.product(VECTORS, (False, True)):
-            p = Product(shape, vectors, dtype)
-            C = p.random(*p.B.shape) if accumulate else p.empty(*p.B.shape)
-            start = p.group(C.copy()) if accumulate else 0
-            combine_transposed(C, p.G.T, p.A, *shape[:3], p.band_t, accumulate, p.ahead)
-            p.check(C, start + p.group(np.where(p.inside, p.G, 0)).transpose(0, 2, 1) @ p.group(p.A))
+            like, other, kernel = (p.B, p.A, combine_transposed) if transposed else (p.A, p.B, combine)
+            C = p.random(*like.shape) if accumulate else p.empty(*like.shape)
+            start, G = p.group(C.copy()) if accumulate else 0, p.group(np.where(p.inside, p.G, 0))
+            G, *given = (G.transpose(0, 2, 1), p.G.T, p.band_t) if transposed else (G, p.G, p.band)
+            kernel(C, given[0], other, *shape[:3], given[1], accumulate, p.ahead)
+            p.check(C, start + G @ p.group(other))
 
 
 @pytest.mark.parametrize("words", [0, 1, 1000])

@@ -14,13 +14,7 @@ from tiedtools.vectors.edit import aligned_cosines, rotation, spherical_kmeans
 from tiedtools.vectors.neighbors import Candidates, analogies, solve
 from tiedtools.vectors.vectors import Vectors
 
-SQUARE = b"6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
-
-
-@pytest.fixture
-def square(tmp_path):
-    (path := tmp_path / "square.txt").write_bytes(SQUARE)
-    return path
+TEXT = "6 3\nman 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen 1 1 1\nhat 0 0 1\nnull 0 0 0\n"
 
 
 def assert_same(found, expected):
@@ -92,38 +86,38 @@ def test_solve_returns_the_best_answer_of_each_question(monkeypatch, method, blo
     assert found == [vectors.index[best[0][0]] if best else -1 for best in expected]
 
 
-def test_questions_are_answered_line_by_line(run, square):
-    result = run("analogy", square, *"man woman king man king woman".split(), "-k", 1)
+def test_questions_are_answered_line_by_line(run, text):
+    result = run("analogy", text, *"man woman king man king woman".split(), "-k", 1)
     assert (result.exit_code, result.stderr) == (0, "")
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     assert [line[:4] for line in lines] == ["man woman king queen".split(), "man king woman queen".split()]
     # cos(queen, .) is 1 / sqrt 3 for man and 2 / sqrt 6 for both others.
     assert lines[0][4] == f"{4 / np.sqrt(6) - 1 / np.sqrt(3):.4f}"
-    result = run("analogy", square, "man", "woman", "king", "--method", "mul", "-k", 1)
+    result = run("analogy", text, "man", "woman", "king", "--method", "mul", "-k", 1)
     half = (1 + 2 / np.sqrt(6)) / 2
     assert result.stdout.split()[4] == f"{half**2 / ((1 + 1 / np.sqrt(3)) / 2 + 0.001):.4f}"
-    expected = run("analogy", square, *"man woman king king man hat".split()).stdout
-    result = run("analogy", square, input=b"man woman  king \r\n\nking\tman\that")
+    expected = run("analogy", text, *"man woman king king man hat".split()).stdout
+    result = run("analogy", text, input=b"man woman  king \r\n\nking\tman\that")
     assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
-    assert run("analogy", "-", *"man woman king king man hat".split(), input=SQUARE).stdout == expected
-    result = run("analogy", square, "-k", 1, input=b"man woman\nman woman boy\nman woman king\n")
+    assert run("analogy", "-", *"man woman king king man hat".split(), input=TEXT).stdout == expected
+    result = run("analogy", text, "-k", 1, input=b"man woman\nman woman boy\nman woman king\n")
     assert result.exit_code == 1
     assert result.stdout.startswith("man\twoman\tking\tqueen\t") and result.stdout.count("\n") == 1
-    assert result.stderr == f"tiedtools: 'man woman': give 3 words\ntiedtools: {square}: no vector for 'boy'\n"
+    assert result.stderr == f"tiedtools: 'man woman': give 3 words\ntiedtools: {text}: no vector for 'boy'\n"
 
 
-def test_several_files(run, square, tmp_path):
-    (other := tmp_path / "other.txt").write_bytes(SQUARE.replace(b"queen", b"duke!"))
-    result = run("analogy", square, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
+def test_several_files(run, text, tmp_path):
+    (other := tmp_path / "other.txt").write_text(TEXT.replace("queen", "duke!"))
+    result = run("analogy", text, "man", "woman", "king", "queen", "king", "man", "-k", 1, "--json", "--with", other)
     one, two = map(json.loads, result.stdout.splitlines())
     assert result.exit_code == 1
-    assert (one["vectors"], one["method"], one["top"], one["restrict"]) == (str(square), "add", 1, None)
+    assert (one["vectors"], one["method"], one["top"], one["restrict"]) == (str(text), "add", 1, None)
     assert [list(x["analogies"]) for x in (one, two)] == [["man woman king", "queen king man"], ["man woman king"]]
     assert one["analogies"]["man woman king"][0][0] == "queen" and two["analogies"]["man woman king"][0][0] == "duke!"
     assert (one["unknown"], two["unknown"]) == ([], ["queen"])
     for options, given in ([], b"man woman king\n"), (["man", "woman", "king"], None):
-        header, answer = run("analogy", square, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
-        assert header == f"a\tb\tc\t{square}\tscore\t{other}\tscore"
+        header, answer = run("analogy", text, "--with", other, "-k", 1, *options, input=given).stdout.splitlines()
+        assert header == f"a\tb\tc\t{text}\tscore\t{other}\tscore"
         assert answer.split("\t")[3::2] == ["queen", "duke!"]
 
 

@@ -13,14 +13,8 @@ from tiedtools.vectors import neighbors as module
 from tiedtools.vectors.neighbors import Candidates, largest, summands
 from tiedtools.vectors.vectors import Vectors
 
-TEXT = b"5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
+TEXT = "5 2\neast 1 0\nnortheast 2 2\nnorth 0 1\nwest -3 0\nnowhere 0 0\n"
 EAST = [("northeast", np.sqrt(0.5)), ("north", 0), ("nowhere", 0), ("west", -1)]
-
-
-@pytest.fixture
-def compass(tmp_path):
-    (path := tmp_path / "compass.txt").write_bytes(TEXT)
-    return path
 
 
 def neighbors(vectors, words, top=10, restrict=None):
@@ -56,12 +50,12 @@ def test_neighbors_are_those_of_the_definition(monkeypatch, block):
             assert_same(found, by_definition(vectors, word, top, restrict))
 
 
-def test_odd_vectors(compass):
+def test_odd_vectors(text):
     matrix = np.random.default_rng(0).standard_normal((100, 20)).astype(np.float32)
     vectors = Vectors([str(row) for row in range(300)], np.concatenate([matrix, matrix, -matrix]))
     cosines = [cosine for found in neighbors(vectors, vectors.words, 299) for _, cosine in found]
     assert min(cosines) == -1 and max(cosines) == 1
-    vectors = Vectors.read(compass)
+    vectors = Vectors.read(text)
     east, unknown, nowhere = neighbors(vectors, ["east", "up", "nowhere"])
     assert_same(east, EAST)
     assert unknown is None
@@ -100,43 +94,43 @@ def test_lengths_beyond_float32_do_not_matter():
     assert_same(neighbors(vectors, ["one"])[0], [("huge", 0.8), ("tiny", 0.6), ("zero", 0)])
 
 
-def test_lines_are_tab_separated_also_from_standard_input(run, compass, tmp_path):
-    result = run("nn", compass, "east", "north", "-k", 2)
+def test_lines_are_tab_separated_also_from_standard_input(run, text, tmp_path):
+    result = run("nn", text, "east", "north", "-k", 2)
     assert result.exit_code == 0 and result.stderr == ""
     assert result.stdout == (
         "east\tnortheast\t0.7071\neast\tnorth\t0.0000\nnorth\tnortheast\t0.7071\nnorth\teast\t0.0000\n"
     )
-    assert run("nn", compass, "east").stdout.splitlines()[-1] == "east\twest\t-1.0000"
-    result = run("nn", compass, "west", "--restrict", 2, "--top", 5, "--format", "text")
+    assert run("nn", text, "east").stdout.splitlines()[-1] == "east\twest\t-1.0000"
+    result = run("nn", text, "west", "--restrict", 2, "--top", 5, "--format", "text")
     assert result.stdout == "west\tnortheast\t-0.7071\nwest\teast\t-1.0000\n"
     (path := tmp_path / "v.txt").write_text("2 1\nкот 1\nпёс 2\n", encoding="utf-8")
     assert run("nn", path, "кот").stdout_bytes.decode() == "кот\tпёс\t1.0000\n"
-    expected = run("nn", compass, "east", "north").stdout
+    expected = run("nn", text, "east", "north").stdout
     assert expected.count("\n") == 8
-    assert run("nn", compass, input=b"east\r\n\nnorth\n").stdout == expected
-    assert run("nn", compass, input=b"\xef\xbb\xbfeast\r\n\nnorth\n").stdout == expected  # with a byte order mark
+    assert run("nn", text, input=b"east\r\n\nnorth\n").stdout == expected
+    assert run("nn", text, input=b"\xef\xbb\xbfeast\r\n\nnorth\n").stdout == expected  # with a byte order mark
     assert run("nn", "-", "east", "north", input=TEXT).stdout == expected
 
 
-def test_several_files_stand_side_by_side(run, compass, tmp_path):
+def test_several_files_stand_side_by_side(run, text, tmp_path):
     (other := tmp_path / "other.txt").write_bytes(b"3 2\neast 1 0\nup 0 1\nsouth -0.6 -0.8\n")
-    result = run("nn", compass, "east", "up", "-k", 3, "--with", other)
+    result = run("nn", text, "east", "up", "-k", 3, "--with", other)
     assert result.stdout == (
-        f"word\t{compass}\tcosine\t{other}\tcosine\n"
+        f"word\t{text}\tcosine\t{other}\tcosine\n"
         "east\tnortheast\t0.7071\tup\t0.0000\n"
         "east\tnorth\t0.0000\tsouth\t-0.6000\n"
         "east\tnowhere\t0.0000\t\t\n"
         "up\t\t\teast\t0.0000\n"
         "up\t\t\tsouth\t-0.8000\n"
     )
-    assert (result.exit_code, result.stderr) == (1, f"tiedtools: {compass}: no vector for 'up'\n")
-    one, two = map(json.loads, run("nn", compass, "east", "--with", other, "--json").stdout.splitlines())
-    assert one == json.loads(run("nn", compass, "east", "--json").stdout)
+    assert (result.exit_code, result.stderr) == (1, f"tiedtools: {text}: no vector for 'up'\n")
+    one, two = map(json.loads, run("nn", text, "east", "--with", other, "--json").stdout.splitlines())
+    assert one == json.loads(run("nn", text, "east", "--json").stdout)
     assert two["vectors"] == str(other) and [word for word, _ in two["neighbors"]["east"]] == ["up", "south"]
 
 
-def test_a_word_is_answered_before_the_next_one_comes(compass):
-    command = [sys.executable, "-m", "tiedtools", "nn", str(compass), "-k", "1"]
+def test_a_word_is_answered_before_the_next_one_comes(text):
+    command = [sys.executable, "-m", "tiedtools", "nn", str(text), "-k", "1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         process.stdin.write(b"east\nup\nno")
         assert process.stdout.readline() == b"east\tnortheast\t0.7071\n"
@@ -147,10 +141,10 @@ def test_a_word_is_answered_before_the_next_one_comes(compass):
         assert process.wait() == 1
 
 
-def test_a_terminal_is_asked(compass):
+def test_a_terminal_is_asked(text):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "tiedtools", "nn", str(compass), "-k", "1"]
+    command = [sys.executable, "-m", "tiedtools", "nn", str(text), "-k", "1"]
     pipes = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as process:
         os.close(theirs)
@@ -232,20 +226,20 @@ def test_malformed_counts_are_unknown(run, counted, counts):
     assert (result.exit_code, len(result.stdout.splitlines()), result.stderr) == (0, 5, "")
 
 
-def test_unknown_words_are_told_and_the_others_answered(run, compass):
-    result = run("nn", compass, "up", "east", "down", "-top", 1)
+def test_unknown_words_are_told_and_the_others_answered(run, text):
+    result = run("nn", text, "up", "east", "down", "-top", 1)
     assert result.exit_code == 1
     assert result.stdout == "east\tnortheast\t0.7071\n"
-    assert result.stderr == "".join(f"tiedtools: {compass}: no vector for {word!r}\n" for word in ("up", "down"))
-    assert run("nn", compass, input=b"no\xfftext\n").stderr.count("\n") == 1
-    result = run("nn", compass, "north - east", "up - east", "-k", 1)
+    assert result.stderr == "".join(f"tiedtools: {text}: no vector for {word!r}\n" for word in ("up", "down"))
+    assert run("nn", text, input=b"no\xfftext\n").stderr.count("\n") == 1
+    result = run("nn", text, "north - east", "up - east", "-k", 1)
     assert (result.exit_code, result.stdout) == (1, "north - east\twest\t0.7071\n")
-    assert result.stderr == f"tiedtools: {compass}: no vector for 'up'\n"
-    assert run("nn", compass, "-k", 1, input=b"north - east\n").stdout == result.stdout
-    result = run("nn", compass, "east", "up", "--json", "--restrict", 4)
+    assert result.stderr == f"tiedtools: {text}: no vector for 'up'\n"
+    assert run("nn", text, "-k", 1, input=b"north - east\n").stdout == result.stdout
+    result = run("nn", text, "east", "up", "--json", "--restrict", 4)
     answer = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert (answer["vectors"], answer["top"], answer["restrict"]) == (str(compass), 10, 4)
+    assert (answer["vectors"], answer["top"], answer["restrict"]) == (str(text), 10, 4)
     assert answer["unknown"] == ["up"] and list(answer["neighbors"]) == ["east"]
     assert_same(answer["neighbors"]["east"], [EAST[0], EAST[1], EAST[3]])
 
