@@ -127,5 +127,6 @@ def no_words(paths: Any, tokens: int, known: Vocab | None = None) -> TiedtoolsEr
     why = "all are rarer than `min_count`, or not in `read_vocab`"
     remedy = "lower `min_count`, give more text, or use another vocabulary"
     if known:
-        why, remedy = "none is in the model of `init_from`", "check language and case, or add new words: `grow`"
+        why = "none is in the model that training continues from"
+        remedy = "check language and case, or add new words: `grow`; with `slices`, lower `min_count`"
     return TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary in {counted(tokens, 'token')}: {why}; {remedy}")
