@@ -34,12 +34,13 @@ SHIFT = {
     "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
 }  # fmt: skip
+CHECKPOINT = dict(help="Write the models that are finished to FILE, every `checkpoint_minutes` and on interruption.")
 
 
 @command("shift", "Measure how the use of words differs between texts, or over time.", cls=SectionedCommand)
 @click.argument("a", metavar="A|SLICES")
 @click.argument("others", nargs=-1, metavar="B|[WORD]...")
-@sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED)
+@sections(SHIFT, Config, Reading, Resampling, Files, **CHANGED | {"checkpoint": CHECKPOINT})
 @json_option("Print one JSON object instead of a table.")
 @click.pass_context
 def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: int | None, **options: Any) -> Answer:
