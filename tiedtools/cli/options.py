@@ -199,4 +199,5 @@ def declared(kind: Any) -> list[str]:
 
 
 ZERO_ONE = dict(type=click.IntRange(0, 1), default=0, values={0: False, 1: True})  # a flag as in word2vec.c
-OF_FILES = dict(output=dict(default="-"), write=dict(choices=SIDES), binary=ZERO_ONE)
+ON_TERMINAL = "-; on a terminal, none: the model is saved instead"
+OF_FILES = dict(output=dict(default="-", show_default=ON_TERMINAL), write=dict(choices=SIDES), binary=ZERO_ONE)
