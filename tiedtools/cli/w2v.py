@@ -61,6 +61,8 @@ CHANGED = dict(
     min_alpha=dict(also="min-lr"),
     shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
     output=dict(default="-", show_default="-; on a terminal, a new file or, with --save-model, none"),
+    save_model=dict(help="Write the model (parameters, vocabulary, and options) to FILE in .npz format."
+                    " With `subwords`, NAME.bin here and in `output` is a model of fastText."),
     checkpoint=dict(help="Write a checkpoint to FILE after each epoch and on interruption. With `runs`, it has the"
                     " finished runs, and is not written after epochs; see `checkpoint_minutes`."),
     write=dict(choices=SIDES, help="Vectors to write: input, output, their sum, or their concatenation.  [default: in;"
