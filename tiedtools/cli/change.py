@@ -31,7 +31,9 @@ SHIFT = {
         *options_of(Resampling, "document", document=dict(help="Unit that is exchanged; empty lines separate"
                     " paragraphs, and --field reads records.  [default: record with --field, otherwise line]")),
     ],
-    "Training, with --permutations": [Config, *options_of(Reading), flag("no-memory-check", "See `w2v`.")],
+    "Training, with --permutations": [
+        Config, *options_of(Reading), flag("no-memory-check", "Train even if memory looks insufficient."),
+    ],
     "Files, with --permutations": ["checkpoint checkpoint_minutes resume"],
 }  # fmt: skip
 CHECKPOINT = dict(help="Write the models that are finished to FILE, every `checkpoint_minutes` and on interruption.")

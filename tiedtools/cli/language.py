@@ -122,7 +122,7 @@ def generate(
         " words.")  # fmt: skip
 @cache_options
 @split_options
-@json_option("Print one JSON object per line.")
+@json_option("Print one JSON object per line or, with --pairs, per paradigm.")
 def nbest(
     path: str, texts: list[str], pairs: bool, ids: bool, independent: bool, batch: int, oov_logprob: float,
     tokenize: str | None, phrases: str | None, errors: str, **cache: Any
@@ -194,7 +194,7 @@ def nbest(
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @cache_options
 @raw_options
-@json_option("Print one JSON object per line.")
+@json_option("Print one JSON object per TEXT; with --words, per word; with --debug, also per line.")
 def ppl(
     path: str, texts: list[str], debug: int, words: bool, unit: str, separator: str, independent: bool,
     batch: int | None, average: tuple[str, ...], vocabulary: str | None, repeats: bool, field: str | None,
