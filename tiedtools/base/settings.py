@@ -250,7 +250,8 @@ class Continuation(Checked):
         " the defaults."
     )
     grow: bool = setting(False)(
-        "With `init_from`, add new words of TEXT to the vocabulary, subject to `min_count` and `max_vocab`."
+        "With `init_from`, add new words of TEXT to the vocabulary: those that occur `min_count` times and are among"
+        " the `max_vocab` most frequent ones of TEXT."
     )
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(
         "With `init_from`, freeze input vectors (in), output vectors (out), or all vectors of the words in FILE (old)."
@@ -267,7 +268,7 @@ class LmContinuation(Continuation):
 
     init_from: str | None = setting(None, metavar="MODEL")(
         "Start from a model of `lm` or `lstm`, whose settings are the defaults; with `preset`, only the settings of its"
-        " layers and text are. The learning-rate schedule starts anew. Counts of words are added."
+        " layers and text are. The learning-rate schedule restarts. Counts of words are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, freeze the input and output embeddings and, with `subwords`, the layers that compose them."
