@@ -189,7 +189,7 @@ def test_settings_of_rnnlm():
 @pytest.mark.parametrize("command, message, expected", [
     ("lstm", "lower `size` or `hidden=5`", "lower --size or --hidden 5"),
     ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
-    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, an untied model"),
+    ("lstm", "`tying='tied'`, `tying=untied`", "--tie, --no-tie"),
     ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
     ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
     ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),

@@ -28,13 +28,13 @@ class Source(NamedTuple):
 def require_same(source: Source, config: Any, names: Iterable[str], remedy: str = "") -> None:
     """Raise Contradiction if the configuration differs from the Source in one of these settings.
 
-    remedy  what else the user can do
+    remedy  what to do; by default, use the setting of the Source
     """
     for name in names:
         was, now = source.settings.get(name, getattr(config, name)), getattr(config, name)
         if was != now:
-            use = {None: f"omit `{name}`", "untied": f"omit `{name}={now}`"}.get(was, f"use `{name}={was}`")
-            raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {use}{remedy}")
+            use = f"omit `{name}`" if was is None else f"use `{name}={was}`"
+            raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {remedy or use}")
 
 
 def rows_of(known: Vocab, vocab: Vocab) -> np.ndarray:
