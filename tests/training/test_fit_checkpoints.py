@@ -161,6 +161,7 @@ DAMAGES = [
     lambda progress, arrays: arrays.pop("values"),
     lambda progress, arrays: arrays.pop("state_0"),
     lambda progress, arrays: arrays.update(state_0=np.array(["x"])),
+    lambda progress, arrays: arrays.update(state_0=arrays["state_0"][:, :-1]),
     lambda progress, arrays: arrays["state_0"].__setitem__((0, 0), np.nan),
     lambda progress, arrays: arrays["best"].__setitem__(0, np.inf),
     lambda progress, arrays: arrays.update(values=arrays["values"][:1]),

@@ -330,8 +330,8 @@ class Fit(Session, Standing):
             lowest, end = {"i4": (-1, V), "i8": (0, 1 << 62)}.get(like.dtype.str[1:], (-math.inf, math.inf))
             if state.dtype.kind != like.dtype.kind or like.dtype.kind == "i" and state.dtype != like.dtype:
                 raise ValueError(f"state_{k} is {state.dtype}, not {like.dtype}")
-            if state.size and not lowest <= state.min() <= state.max() < end:
-                raise ValueError(f"state_{k} is out of range")
+            if state.shape != like.shape or state.size and not lowest <= state.min() <= state.max() < end:
+                raise ValueError(f"state_{k} has another shape, or is out of range")
 
     def load(self, checkpoint: Checkpoint) -> None:
         progress, arrays = checkpoint.read(self.check)
@@ -341,7 +341,4 @@ class Fit(Session, Standing):
         self.optimizer.restore(arrays)
         self.optimizer.epoch(self.perplexities)
         self.best = arrays.get("best")
-        initial = self.begin(self.epoch)
-        self.state = tuple(arrays[f"state_{k}"] for k in range(len(initial)))
-        if [array.shape for array in self.state] != [array.shape for array in initial]:  # one state per thread
-            raise checkpoint.other("was created with a different number of threads", "that number")
+        self.state = tuple(arrays[f"state_{k}"] for k in range(len(self.begin(self.epoch))))
