@@ -180,9 +180,9 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
 
 def file_of_runs(seed, lost):
     """Return three runs and two on the whole text; the second run lacks a word."""
-    every = [grid(0.9, k) for k in range(seed, seed + 5)]
-    every[1] = every[1].restrict([word for word in every[1].words if word != lost])
-    return runsets.FileOfRuns(lost, *([(v.words, v.matrix) for v in some] for some in (every[:3], every[3:])))
+    words, matrices = grid(0.9, seed).words, np.stack([grid(0.9, k).matrix for k in range(seed, seed + 5)])
+    present = np.array([[1] * len(words), [word != lost for word in words], [1] * len(words)])
+    return lost, Runs(words, matrices[:3], present, present[0], {}, matrices[3:])
 
 
 def test_runs_are_evaluated_on_what_all_of_them_cover(tmp_path):
@@ -192,9 +192,9 @@ def test_runs_are_evaluated_on_what_all_of_them_cover(tmp_path):
     triples = [(a, f"y{k}", 7 * k % 5) for a in words for k in range(8)]
     pairs = similarity.read_set(write_set(tmp_path / "set", triples))
     asked = analogysets.AnalogySet(questions(0, 6), {"total": np.ones(30, bool)}, np.full(30, "total"))
-    judged = [[similarity.judge(v, pairs, case="as-is") for v in runsets.each(f.runs, f.whole)] for f in files]
+    judged = [[similarity.judge(v, pairs, case="as-is") for v in runsets.each(r)] for _, r in files]
     rho = lambda j, used: similarity.spearman(pairs.scores[used], j.cosines[used])
-    answered = [[analogysets.answer(v, asked, case="as-is") for v in runsets.each(f.runs, f.whole)] for f in files]
+    answered = [[analogysets.answer(v, asked, case="as-is") for v in runsets.each(r)] for _, r in files]
     share = lambda a, used: a.right[used].mean()
     tables = runsets.similarities(files, [pairs], "as-is", 200, 1), runsets.analogies(files, asked, None, None, "as-is")
     for line, of_file in zip(tables[0][0], judged):
@@ -212,9 +212,9 @@ def test_runs_are_evaluated_on_what_all_of_them_cover(tmp_path):
         (a, a_whole), (b, b_whole) = (split(of_file, covers[0] & covers[1]) for of_file in of_files)
         gap, low, high, _ = uncertainty.difference(a, b, a_whole, b_whole)
         assert [gaps[0][x] for x in ("difference", "low", "high")] == pytest.approx([gap, max(low, -1), min(high, 1)])
-    every = [comparison.compare(a, b, 50, 3, 1) for a, b in zip(*(runsets.each(f.runs) for f in files))]
+    every = [comparison.compare(a, b, 50, 3, 1) for a, b in zip(*(runsets.each(r, False) for _, r in files))]
     values = [[r["cosines"]["rho"] for r in every], [r["subspaces"]["distance"] for r in every]]
     values += [[r["neighbors"][x]["value"] for r in every] for x in ("share", "jaccard")]
-    for k, (line, column) in enumerate(zip(runsets.comparisons(*files, 50, 3, 1), values, strict=True)):
+    for k, (line, column) in enumerate(zip(runsets.comparisons(*dict(files).values(), 50, 3, 1), values, strict=True)):
         expected = uncertainty.estimate(column, fisher=k == 0)
         assert [line[x] for x in ("value", "low", "high", "pairs")] == pytest.approx(expected)

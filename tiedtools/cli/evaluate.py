@@ -209,10 +209,9 @@ def compare(
     if is_runs(a) or is_runs(b):
         if sets:
             raise click.UsageError("for files of runs, compare similarity sets with eval-sim")
-        from tiedtools.evaluation.runsets import comparisons, read_runs
+        from tiedtools.evaluation.runsets import comparisons, runs_of
 
-        runs_a, runs_b = read_runs([a, b], **reading)
-        means = comparisons(runs_a, runs_b, limit, top, seed)
+        means = comparisons(runs_of(a, **reading), runs_of(b, **reading), limit, top, seed)
         return Answer(aligned(means), {"a": a, "b": b, "top": top, "seed": seed, "results": means})
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))

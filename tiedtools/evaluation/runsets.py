@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +12,15 @@ from tiedtools.vectors.runs import Runs, is_runs
 from tiedtools.vectors.vectors import Vectors
 
 Lines = list[dict[str, Any]]
+Files = Iterable[tuple[str, Runs]]  # name and runs of each file
 
 
-class FileOfRuns(NamedTuple):
-    """The runs of a file, and its runs on the whole text."""
+def each(runs: Runs, whole: bool = True) -> Iterator[Vectors]:
+    """Yield the Vectors of each run, read when it is needed, and of each run on the whole text.
 
-    file: str
-    runs: Runs
-    whole: Runs
-
-
-def each(*several: Runs) -> Iterator[Vectors]:
-    """Yield the Vectors of each run; only one is in memory unless the caller keeps more."""
-    return (Vectors(*run) for runs in several for run in runs)
+    whole  False: without those on the whole text
+    """
+    return (Vectors(*run) for some in (runs, runs.on_whole_text)[: 1 + whole] for run in some)
 
 
 def runs_of(path: str, **reading: Any) -> Runs:
@@ -32,11 +28,9 @@ def runs_of(path: str, **reading: Any) -> Runs:
     return Runs.read(path) if is_runs(path) else Runs.of_one(Vectors.read(path, **reading))
 
 
-def read_runs(files: Iterable[str], **reading: Any) -> Iterator[FileOfRuns]:
-    """Yield the FileOfRuns of each file when it is needed; arguments as for `runs_of`."""
-    for file in files:
-        runs = runs_of(file, **reading)
-        yield FileOfRuns(file, runs, runs.on_whole_text)
+def read_runs(files: Iterable[str], **reading: Any) -> Files:
+    """Return the Files of these names, each of which is read when it is needed; arguments as for `runs_of`."""
+    return ((file, runs_of(file, **reading)) for file in files)
 
 
 def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
@@ -72,7 +66,7 @@ def correlations(
 
 
 def similarities(
-    files: Iterable[FileOfRuns], sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
+    files: Files, sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
 ) -> tuple[Lines, Lines]:
     """Evaluate files of runs on similarity sets; `case` as for similarity.judge.
 
@@ -80,11 +74,11 @@ def similarities(
     from the first on each set, as a dict.
     """
     lines, differences, first = Lines(), Lines(), None
-    for file, runs, whole in files:
-        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each(runs, whole)]
+    for file, runs in files:
+        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each(runs)]
         similarity.explain([file], sets, *by_run)
         judged = [*zip(*by_run)]
-        of_file = correlations(sets, judged, resamples, seed, len(whole))
+        of_file = correlations(sets, judged, resamples, seed, len(runs.whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]
         for one, *both in zip(sets, first[0], judged) if first else ():
             used, sizes = covered(*both), (first[1], len(runs))  # type: ignore[index]
@@ -96,7 +90,7 @@ def similarities(
 
 
 def analogies(
-    files: Iterable[FileOfRuns], questions: analogysets.AnalogySet, method: str | None, restrict: int | None, case: str
+    files: Files, questions: analogysets.AnalogySet, method: str | None, restrict: int | None, case: str
 ) -> tuple[Lines, Lines]:
     """Evaluate files of runs on analogies; arguments as for analogysets.evaluate.
 
@@ -105,9 +99,9 @@ def analogies(
     # The accuracies on the questions `used` of the first n runs, and of those on the whole text.
     split = lambda right, used, n: np.split(right[:, used].sum(1) / (used.sum() or np.nan), [n])
     lines, differences, first = Lines(), Lines(), dict[str, Any]()
-    for file, runs, whole in files:
+    for file, runs in files:
         for way in analogysets.methods_of(questions, method):
-            answered = [analogysets.answer(run, questions, way, restrict, case) for run in each(runs, whole)]
+            answered = [analogysets.answer(run, questions, way, restrict, case) for run in each(runs)]
             known, right = (np.array(each) for each in zip(*answered))
             known, label = known.all(0), dict(method=way, file=file)
             known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
@@ -127,13 +121,13 @@ def analogies(
     return lines, differences
 
 
-def comparisons(one: FileOfRuns, two: FileOfRuns, limit: int, top: int, seed: int) -> Lines:
+def comparisons(one: Runs, two: Runs, limit: int, top: int, seed: int) -> Lines:
     """Compare run k of one file with run k of the other, or a single one with each; see comparison.compare.
 
     Returns a dict for each measure.
     """
-    sides = [itertools.cycle(each(file.runs)) if len(file.runs) == 1 else each(file.runs) for file in (one, two)]
-    pairs = itertools.islice(zip(*sides), max(len(one.runs), len(two.runs)))
+    sides = [itertools.cycle(each(runs, False)) if len(runs) == 1 else each(runs, False) for runs in (one, two)]
+    pairs = itertools.islice(zip(*sides), max(len(one), len(two)))
     every = [comparison.compare(a, b, limit, top, seed) for a, b in pairs]
     values = {
         "cosines_rho": [result["cosines"]["rho"] for result in every],
