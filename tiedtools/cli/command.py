@@ -61,10 +61,10 @@ def command(
             inputs = paths(options, reads)
             inputs += [options["phrases"]] if options.get("phrases") not in (None, NONE) else []
             read_once(*inputs)
+            outputs = paths(options, writes)
             output = options.pop("output") if "output" in writes.split() else None
-            others = paths(options, writes.replace("output", ""))
-            printed = ["-"] * (output is None and not {*others} & {*STDOUT})  # commands refuse it for other files
-            refuse_clashes([output, *printed, *others], inputs)
+            printed = ["-"] * (output is None and not {*outputs} & {*STDOUT})  # commands refuse it for other files
+            refuse_clashes([*printed, *outputs], inputs)
             if ranks.current and ranks.current.rank:
                 output = None  # only rank 0 writes
             with contextlib.nullcontext() if output is None else open_packed(output) as file:

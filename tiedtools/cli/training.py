@@ -49,7 +49,7 @@ def free_name(ctx: click.Context) -> str | None:
     if ctx.command.name == "w2v":
         kind = "runs" if ctx.params["runs"] else "vectors.bin" if ctx.params["binary"] else "vectors.txt"
     names = (f"{stem}{number}.{kind}" for number in itertools.chain([""], itertools.count(-2, -1)))
-    taken = lambda name: os.path.lexists(name) or os.path.lexists(beside(name)) or parts(os.path.realpath(name))
+    taken = lambda name: os.path.lexists(name) or os.path.lexists(beside(name)) or parts(os.path.realpath(name))[0]
     return next(name for name in names if not taken(name))
 
 

@@ -118,30 +118,25 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
         raise
 
 
-def partial_name(target: str) -> tuple[str, str]:
-    """Return (folder, beginning of the name) of the partial files of `target`."""
-    folder, name = os.path.split(target)
-    return folder, f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
-
-
-def parts(target: str) -> list[str]:
+def parts(target: str) -> tuple[list[str], str, str]:
     """Remove partial files of `target` that killed processes left; return the paths of those that are being written.
 
-    The former are not locked. A locked one is that of a process, on any machine, that is alive.
+    The former are not locked. A locked one is that of a process, on any machine, that is alive. Also returns the folder
+    of partial files, and the beginning of their names.
     """
-    folder, stem = partial_name(target)
+    folder, name = os.path.split(target)
+    stem = f".tiedtools-{hashlib.blake2b(os.fsencode(name), digest_size=6).hexdigest()}-"
     pattern = f"{glob.escape(folder)}/{stem}*.part"
     for path in glob.glob(pattern):
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
-    return glob.glob(pattern)
+    return glob.glob(pattern), folder, stem
 
 
 def new_part(target: str) -> tuple[int, str]:
     """Create a partial file beside `target` and return (file descriptor, path)."""
-    folder, stem = partial_name(target)
-    parts(target)
+    _, folder, stem = parts(target)
     while True:
         descriptor, path = tempfile.mkstemp(".part", stem, folder)
         with contextlib.suppress(OSError):  # a file system without locks

@@ -62,11 +62,8 @@ def file_of(source: Any) -> Any:
     if is_path(source):
         return source
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        number, name = source.fileno(), getattr(source, "name", None)
-        if isinstance(name, str) and os.path.isfile(name) and os.path.samestat(os.stat(name), os.fstat(number)):
-            return name
-        return f"/dev/fd/{number}" if os.path.isfile(f"/dev/fd/{number}") else None
-    return None
+        path = os.path.realpath(f"/dev/fd/{source.fileno()}")  # on Linux, the name of the file
+        return path if os.path.isfile(path) else None
 
 
 def read_once(*paths: Any) -> None:

@@ -387,11 +387,8 @@ def trained_format(path: str | None, binary: bool = False, two_files: bool = Tru
     format = named or ("binary" if binary else "text")
     kept = {".npz": "models", ".ftz": "quantized vectors"}.get(extension)
     if kept or format == FOLDER or FORMATS[format].two_files and not two_files:
-        if kept:
-            other = f"choose another name, {extension} is for {kept}"
-        elif format == FOLDER:
+        other = "choose another name" + (f", {extension} is for {kept}" if kept else "")
+        if format == FOLDER:
             other = f"name a file in the folder, such as {os.path.join(path or '', 'vectors.txt')}"
-        else:
-            other = "choose another name"
         raise Contradiction(f"`output` {path}: would be read as {extension or format}; {other}")
     return format
