@@ -148,6 +148,9 @@ def test_word_lists_of_other_matrices_are_kept(tmp_path):
     (tmp_path / "some.vocab").write_text("".join(f"{word} 5\n" for word in WORDS))
     refused(lambda: make(["other"]).write(tmp_path / "some.safetensors"), "some.vocab: exists and has different words")
     make().write(tmp_path / "some.safetensors")
+    make().write(tmp_path / "target.npy")  # both files of an output may be links
+    (tmp_path / "pair.npy").symlink_to("target.npy"), (tmp_path / "pair.words").symlink_to("target.words")
+    make(["other"]).write(tmp_path / "pair.npy")
     assert_same(Vectors.read(tmp_path / "some.npy"), make())
 
 

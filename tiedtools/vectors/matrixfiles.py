@@ -259,12 +259,14 @@ def write(path: str, words: Sequence[str], matrix: np.ndarray, format: str, dtyp
 def foreign_list(path: Any, format: str) -> str | None:
     """Return the path of a word list that may belong to another matrix than the one to write; None if there is none.
 
-    If the matrix to write exists, its word list may be replaced, unless another matrix shares it, or it is a link.
+    If the matrix to write exists, its word list may be replaced, unless another matrix shares it, or it is a link but
+    not to the list of the matrix.
     """
     matrix_path, words_path = paths(path, format)
     stem = words_path.removesuffix(".words")
     shared = any(os.path.exists(stem + extension) for extension in {".npy", ".safetensors"} - {f".{format}"})
-    own = os.path.exists(matrix_path) and not os.path.islink(words_path)
+    files = os.path.realpath(matrix_path), os.path.realpath(words_path)
+    own = os.path.exists(matrix_path) and (not os.path.islink(words_path) or files == paths(files[0], format))
     lists = [stem + extension for extension in WORDS] if shared else [words_path] * (not own)
     return next(filter(os.path.isfile, lists), None)
 
