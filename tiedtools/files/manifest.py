@@ -27,7 +27,7 @@ SUFFIX = ".run.json"
 START = b'{\n  "tiedtools": '  # of every manifest
 # Options that name an output.
 OUTPUTS = "output", "save-model", "save-vocab", "rnnlm", "checkpoint", "log-json", "manifest"
-FIGURES = "loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
+FIGURES = "loss", "valid_loss", "train_ppl", "valid_ppl", "valid_bleu", "test_ppl"
 # Types of the manifest values that a rerun reads. [type]: a list; {key: type}: a dict with at least these keys.
 FORM = {
     "tiedtools": str,
