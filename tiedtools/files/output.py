@@ -79,7 +79,8 @@ def already_open(path: str) -> Any:
 
 
 def open_log(path: str) -> Any:
-    """Return a text file that writes to the end of a file. Raises OSError."""
+    """Return a text file that writes to the end of a file. Raises OSError, or TiedtoolsError for a directory."""
+    refuse_directory(path)
     return io.TextIOWrapper(already_open(path)) if OPENED.fullmatch(path) else open(path, "a")
 
 

@@ -14,14 +14,7 @@ from tiedtools.base.processor import affine_cores, cpu_quota
 from tiedtools.base.settings import NONE, SIDES, Files, Reading, one_of, settings_of
 from tiedtools.files import digests
 from tiedtools.files.manifest import Record
-from tiedtools.files.output import (
-    check_space,
-    open_output,
-    refuse_clashes,
-    refuse_directory,
-    refuse_packed,
-    split_compression,
-)
+from tiedtools.files.output import check_space, open_output, refuse_clashes, refuse_packed, split_compression
 from tiedtools.kernels.base.features import FAST_BFLOAT16
 from tiedtools.runs import checkpoints
 from tiedtools.runs.compiling import compiling
@@ -294,19 +287,17 @@ def should_resume(files: Files, outputs: list[str | None], inputs: list[str]) ->
     for name, path in ("log_json", log_json), ("checkpoint", checkpoint):
         if path in ("-", ""):
             raise Contradiction(f"`{name}` cannot be standard output or empty; give a file name")
-        if path:
-            refuse_directory(path)
     read_once(*inputs)
     refuse_missing(inputs)
     refuse_clashes([*outputs, checkpoint, log_json], inputs)
     refuse_reserved([*outputs, log_json], [*outputs, checkpoint, log_json, *inputs])
     exists = checkpoint is not None and os.path.exists(checkpoint)
-    if exists and not files.resume:
-        remedy = "add `resume` to continue from it, or remove it to start over"
-        raise TiedtoolsError(f"{checkpoint}: already exists; {remedy}")
     if checkpoint:  # fails before the text is read
         with open_output(checkpoint, lambda partial, _: os.unlink(partial)):
             pass
+    if exists and not files.resume:
+        remedy = "add `resume` to continue from it, or remove it to start over"
+        raise TiedtoolsError(f"{checkpoint}: already exists; {remedy}")
     return exists
 
 

@@ -109,9 +109,8 @@ class Candidates:
 
     def count(self, word: str) -> int | None:
         """Return the count of a word; None: unknown."""
-        if self.counts is None or word not in self.vectors.index:  # bytes that were replaced in decoding
-            return None
-        return int(self.counts[self.vectors.index[word]])
+        row = self.vectors.index.get(word)  # None: bytes that were replaced in decoding
+        return None if self.counts is None or row is None else int(self.counts[row])
 
 
 def cosines(units: np.ndarray, matrix: np.ndarray, scale: np.ndarray, blas: bool = True) -> np.ndarray:
