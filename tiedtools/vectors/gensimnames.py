@@ -118,9 +118,8 @@ class GensimNames(Renaming):
 
     def closer_than(self: Any, key1: str, key2: str) -> list[Any]:
         """List the words nearer to `key1` than `key2` is, by row, without `key1`."""
-        distances = self.distances(key1)
-        near = np.flatnonzero(distances < distances[self.row(key2)])
-        return [word for row in near if (word := self.words[row]) != key1 and self.index[word] == row]
+        distances, others = self.distances(key1), {*self.index.values()} - {self.row(key1)}  # without repeated words
+        return [self.words[row] for row in np.flatnonzero(distances < distances[self.row(key2)]) if row in others]
 
     def rank(self: Any, key1: str, key2: str) -> int:
         """Return the rank of `key2` among the neighbors of `key1`, from 1."""
