@@ -142,8 +142,7 @@ def test_divergence_is_reported_and_leaves_finite_parameters(options, rates):
 
 
 def test_learning_rate_decays_to_a_floor(monkeypatch):
-    rates = []
-    train = w2vtiles.train
+    rates, train = [], w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (rates.append(a[-3]), train(*a)))
     monkeypatch.setattr(word2vecrun, "CHUNK", 1000)
     vocab, text = topic_text()
@@ -155,8 +154,7 @@ def test_learning_rate_decays_to_a_floor(monkeypatch):
 
 
 def test_every_piece_has_its_own_seed(monkeypatch):
-    seeds = []
-    train = w2vtiles.train
+    seeds, train = [], w2vtiles.train
     monkeypatch.setattr(w2vtiles, "train", lambda *a: (seeds.append(a[-1]), train(*a)))
     trained(epochs=2)
     trained(epochs=1, seed=2)
