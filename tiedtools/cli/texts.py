@@ -182,7 +182,7 @@ def data() -> None:
 
 completed = lambda ctx, _, start: [name for name in (*datasets.groups(), *datasets.DATASETS) if name.startswith(start)]
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=completed)
-GROUPS = "wordsim, de, semeval17, ptb, wikitext2, and multi30k are groups of sets."
+GROUPS = "wordsim, ws353, semeval17, de, it, ru, ptb, wikitext2, and multi30k are groups of sets."
 NAMES = f"`tiedtools data list` lists the names; {GROUPS}"
 
 
