@@ -8,6 +8,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import manifest, modelfile
+from tiedtools.vectors import rnnlmformat
 from tiedtools.vectors.matrixfiles import COUNTED, read_list
 from tiedtools.vectors.modelvectors import files_read, find_model
 
@@ -44,7 +45,8 @@ def word_counts(path: str, words: Any, vocab: str | None = None) -> np.ndarray |
         return words.model.counts()
     if model := find_model(path):
         if modelfile.is_rnnlm(model[0]):
-            return None
+            with open(model[0], "rb") as file:
+                return rnnlmformat.read_vocab(file, rnnlmformat.read_header(file).number("vocabulary size"))[0].counts
         _, arrays = modelfile.read(model[0], {"header", "counts", "source_counts", "present"})
         counts = arrays.get("counts")
         if counts is not None and model[1].isdigit():  # a run, which has the words of its resample

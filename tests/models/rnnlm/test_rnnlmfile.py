@@ -19,6 +19,7 @@ from tiedtools.models.rnnlm.config import RnnlmConfig, configure
 from tiedtools.models.rnnlm.model import Rnnlm, word_classes
 from tiedtools.models.rnnlm.program import holds, read, write
 from tiedtools.text.vocab import Vocab
+from tiedtools.vectors.counts import word_counts
 
 WORDS = ["</s>", "the", "caf\u00e9", "a:b", "x\u00a0y", "rare", "once"]
 COUNTS = [30, 40, 9, 9, 4, 1, 1]
@@ -69,9 +70,9 @@ def stored(tmp_path):
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_every_number_is_read_to_its_position(stored, binary):
-    model = read(stored(content(binary)))
-    assert type(model) is Rnnlm
-    assert model.vocab.words == WORDS and model.vocab.counts.tolist() == COUNTS
+    model = read(path := stored(content(binary)))
+    assert type(model) is Rnnlm and model.vocab.words == WORDS
+    assert model.vocab.counts.tolist() == word_counts(str(path), WORDS).tolist() == COUNTS
     assert model.starts.tolist() == [0, 2, 5, 7] and model.class_of.tolist() == CLASSES
     assert model.config == RnnlmConfig(
         hidden=3, classes=3, old_classes=True, independent=True, bptt=4, bptt_block=12, direct=8, direct_order=4,
