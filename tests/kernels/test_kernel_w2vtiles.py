@@ -124,11 +124,10 @@ WIDTHS = [dict(window=window, negative=negative) for window, negative in [(1, 1)
 OTHERS = [dict(width, tying="signs") for width in WIDTHS] + [
     dict(width, tying="linear", cbow=False) for width in WIDTHS
 ]
-# Racing threads do not change a fixed L.
 RACES = [dict(layout=(1, 4, 4), tying="signs", cbow=cbow, racing=n) for cbow in (True, False) for n in (2, 5)]
 
 
-@pytest.mark.parametrize("options", OTHERS + RACES, ids=str)
+@pytest.mark.parametrize("options", OTHERS + RACES, ids=str)  # racing threads do not change a fixed L
 def test_windows_negatives_and_races_agree_with_reference(options):
     fast = Tiles(**options)
     fast.text = long_text()
