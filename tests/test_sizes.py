@@ -157,6 +157,8 @@ def test_compressed_and_overlapping_members_are_rejected(tmp_path, little_memory
             file.filelist[-1].filename = f"x{k}.npy"
     path.write_bytes(out.getvalue())
     refused(lambda: modelfile.load(path), "m.npz: ", "its arrays are larger than the file")
+    path.write_bytes(archive(dict(header=npy(b'{"format": 1, "config": []}'))))
+    refused(lambda: modelfile.read_header(path), "its header has no config")
     for expression in ("(exit(),)", "(" + "-" * 5000 + "1,)", "(" * 3000 + ")" * 3000, "(1" + "0" * 5000 + ",)"):
         (tmp_path / "v.npy").write_bytes(npy_header(expression))
         (tmp_path / "v.words").write_text("a\n")

@@ -255,8 +255,11 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run):
     refused(lambda: train_slices(settings | dict(min_count=9), texts, str(part)), "`min_count=")
     refused(lambda: train_slices(settings, texts, str(part), write="concat"), "`write=in`; choose")
     refused(lambda: train_slices(settings, texts, str(part), write="out"), "omit it", kind=tt.Contradiction)
+    refused(lambda: train_slices(settings, texts[::-1], str(part)), "compass.npz: was trained on other texts")
     assert len(trained) == 2
     assert all((part / name).read_bytes() == (whole / name).read_bytes() for name in names)
+    train_slices(settings, texts, str(part), trained.append, runs=2)  # more than there are
+    assert len(trained) == 5
 
 
 @pytest.mark.parametrize("options", ["--valid x", "--save-model m.npz", "--checkpoint c", "-output -", ""])

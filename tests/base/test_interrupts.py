@@ -42,13 +42,12 @@ def test_a_signal_swallowed_by_the_compiler_is_reported(run, tmp_path, monkeypat
 
 def test_deferred_signals_raise_at_the_next_check():
     steps = []
-    with pytest.raises(KeyboardInterrupt) as stop:
-        with deferred():
-            check()
-            handle(signal.SIGTERM, None)
-            steps.append("whole")
-            check()
-            steps.append("never")
+    with pytest.raises(KeyboardInterrupt) as stop, deferred():
+        check()
+        handle(signal.SIGTERM, None)
+        steps.append("whole")
+        check()
+        steps.append("never")
     assert steps == ["whole"] and stop.value.args == (signal.SIGTERM,)
 
 
@@ -67,10 +66,9 @@ def test_the_first_deferred_signal_raises_at_the_end_of_the_block():
 
 
 def test_deferred_signals_do_not_hide_another_error():
-    with pytest.raises(ZeroDivisionError):
-        with deferred():
-            handle(signal.SIGINT, None)
-            1 / 0
+    with pytest.raises(ZeroDivisionError), deferred():
+        handle(signal.SIGINT, None)
+        1 / 0
 
 
 def test_the_limit_holds_in_a_deferred_block():

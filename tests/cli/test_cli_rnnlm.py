@@ -270,6 +270,7 @@ def test_a_resumed_run_gives_the_same_bytes(original, rnnlm, folder, monkeypatch
     result = rnnlm(*args)
     assert result.exit_code == 0 and "resumed: epoch 2, 2 of 3 steps done" in result.stderr
     assert load_rnnlm("m").params.values.tobytes() == load_rnnlm("whole").params.values.tobytes()
+    assert '"origin"' not in (folder / "m.run.json").read_text()  # the run began without a model
     entropies = lambda result: [LINE.fullmatch(line)[3] for line in result.stdout.splitlines() if "VALID" in line]
     assert entropies(stopped) + entropies(result) == entropies(expected)
 

@@ -136,7 +136,8 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(stderr, monkeypatch
     assert "epoch 1: loss 1.5000" in text
     stream = stderr(io.StringIO())
     reporter = Report()
-    reporter.begin(1000)
+    reporter.begin(1000, 900)
+    reporter.restart()  # another epoch
     reporter.update(100, 2, 0.02)
     assert stream.getvalue() == ""
     reporter.line_due -= report.FIRST_LINE

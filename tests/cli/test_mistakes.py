@@ -29,6 +29,7 @@ MISTAKES = r"""
 2 shift one.txt other.txt --tie-signs | --tie-signs needs --permutations
 2 shift . --permutations 2 | not a folder
 2 docvec one.txt text --json -output v.npy | another name than .npy
+2 docvec one.txt text --sif .1 --save v.npy -output v.words | or for two outputs
 2 warmup "" | '' is not one of
 2 warmup "w2v '" | No closing quotation
 2 pca one.txt --json --components | --json includes the curves

@@ -132,6 +132,7 @@ def test_a_preset_with_other_widths():
 @pytest.mark.parametrize("options, told", [
     (["--nonmono", 3], {"nonmono": "without --optimizer nt-asgd"}),
     (["--nonmono", 3, "--average-after", 9, "--optimizer", "nt-asgd"], {}),
+    ([*"--average-after 9 --epochs 9 --optimizer nt-asgd".split()], {"average_after": "without more --epochs"}),
     (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
     (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
     (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),

@@ -20,10 +20,11 @@ def test_files_appear_when_the_block_ends_also_through_symlinks(tmp_path):
     assert path.stat().st_mode == plain.stat().st_mode
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
+    target.chmod(0o600)
     link.symlink_to(target)
     with open_output(str(link)) as file:
         file.write(b"new")
-    assert link.is_symlink() and target.read_bytes() == b"new"
+    assert link.is_symlink() and target.read_bytes() == b"new" and target.stat().st_mode & 0o777 == 0o600
     with open_output(os.devnull) as file:
         file.write(b"gone")
     assert not os.path.isfile(os.devnull)
@@ -32,19 +33,17 @@ def test_files_appear_when_the_block_ends_also_through_symlinks(tmp_path):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_failure_leaves_the_old_file(tmp_path, error):
     (path := tmp_path / "out").write_bytes(b"old")
-    with pytest.raises(error):
-        with open_output(str(path)) as file:
-            file.write(b"new")
-            raise error
+    with pytest.raises(error), open_output(str(path)) as file:
+        file.write(b"new")
+        raise error
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("path", ["/", "/nonexistent/out", "no-folder/"])
+@pytest.mark.parametrize("path", ["/", "none/out", "no-folder/", "n" * 256])
 def test_bad_paths_are_rejected_before_any_work(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TiedtoolsError, match=path):
-        with open_output(path):
-            pytest.fail("the work was started")
+    with pytest.raises(TiedtoolsError, match=path), open_output(path):
+        pytest.fail("the work was started")
 
 
 def test_abandoned_partial_files_are_removed(tmp_path):

@@ -132,7 +132,7 @@ def augmented(detach, weights=(0.6, 0.7), tau=3.0):
 
     def make(params, V, n):
         tables = Lookup(params, "l", V, n), Lookup(params, "E", V, n + 2, by_rows=detach)
-        return AugmentedSoftmax(params, *tables, weights, tau, detach, "l.b")
+        return AugmentedSoftmax(params, *tables, weights, tau, detach, None if detach else "l.b")
 
     return Loss(make, lambda p, x, targets, layer: cross_entropy(p, x, targets), more)
 
@@ -190,7 +190,7 @@ LOSSES = {
     "softmax": softmax(bias=True),
     "softmax without bias": softmax(bias=False),
     "augmented": augmented(detach=False),
-    "augmented, detached": augmented(detach=True),
+    "augmented, detached, without bias": augmented(detach=True),
     "sampled": Loss(
         lambda params, V, n: SampledSoftmax(
             params, Lookup(params, "l", V, n, by_rows=True), 30, np.arange(V, 0, -1), "l.b"

@@ -149,7 +149,7 @@ def test_midpoints_between_two_float32_are_parsed_correctly_or_refused():
 
 
 @pytest.mark.parametrize(
-    "number", b". - + e5 1e 1e+ 1.2.3 1_0 0x1 nan inf -inf 1e39 -4e38 1,5 1- --1 1e9999999999999999999 1e-99999".split()
+    "number", b". - + e5 1e 1e+ 1..2 1_0 0x1 nan inf -inf 1e39 -4e38 1,5 1- --1 1e18446744073709551616 1e-99999".split()
 )
 def test_parsing_stops_at_unsupported_numbers(number):
     values, done = parse_column([b"0.5", number, b"0.25"])

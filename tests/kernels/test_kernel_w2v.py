@@ -96,10 +96,10 @@ def test_saturated_scores():
     case.noise[:, 0], case.noise[:, 1] = 0, 3
     case.emb_in[:, 0] = 1
     case.emb_out[[1, 2], 0] = 7  # right
-    case.emb_out[3, 0] = 7  # wrong
-    case.kernel(lr=0.5, lr_proj=0)
+    case.emb_out[3, 0] = 40  # wrong, also beyond the scores whose probability is computed
+    assert case.kernel(lr=0.5, lr_proj=0)[0] == pytest.approx(40 + 39.5 + 2 * np.log1p(np.exp(-7)))
     assert (case.emb_out[[1, 2], 0] == 7).all()
-    assert case.emb_out[3, 0] < 7 - 0.5 + 1e-9
+    assert case.emb_out[3, 0] < 40 - 0.5 + 1e-9
     tree = Exact(cbow=False, negative=0, hs=True, scale=0)
     tree.text = case.text
     tree.emb_in[:, 0] = 1

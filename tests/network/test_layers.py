@@ -169,9 +169,7 @@ def test_gradients_of_float32(name):
 )
 def test_bfloat16(name, shape, threads, monkeypatch):
     """Results agree with float32 up to the rounding of operands to 8 bits in consecutive products; `score` is exact."""
-    monkeypatch.setattr(
-        "tiedtools.network.layers.output.ROWS", 8
-    )  # so that the second block has fewer rows than the first
+    monkeypatch.setattr("tiedtools.network.layers.output.ROWS", 8)  # the second block has fewer rows than the first
     # Rounding may change the sign of a ReLU's input, and so its slope; the large weights of this RHN amplify rounding.
     limit = {"highway": 2**-5, "rhn of depth 3": 2**-4}.get(name, 2**-6)
     wide, half = (Bench(name, shape, threads, "float32", half) for half in (False, True))

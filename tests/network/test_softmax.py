@@ -29,6 +29,7 @@ class Case:
         self.params = Params(team(threads), dtype)
         self.layer = output.Softmax(self.params, Lookup(self.params, "W", V, n), "W.b" if bias else None)
         self.params.build()
+        self.layer.buffers("parts", threads, 50, n)[:] = np.nan  # arbitrary, as after a batch of another size
         self.W, self.b = self.params["W"], self.params["W.b"] if bias else np.zeros(V)
         self.padded = Buffers(dtype)("x", N, 1, n)
         self.x = self.padded[..., :n]

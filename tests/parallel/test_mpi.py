@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from rankscase import finished, needs_mpi, start
 
 from tiedtools.files import modelfile
+from tiedtools.parallel import ranks
 from tiedtools.vectors.vectors import Vectors
 
 pytestmark = needs_mpi
@@ -175,13 +177,8 @@ def test_ranks_with_different_options_or_versions(corpus, tmp_path):
     assert status == 1 and errors == [
         "tiedtools: rank 1 was started with 11, rank 0 with 10; start all ranks with the same command"
     ]
-    process = start(
-        2,
-        "vocab",
-        corpus[0],
-        env=on_rank_1(tmp_path, "import tiedtools.base.version; tiedtools.base.version.__version__ = '9.9'"),
-    )
-    status, _, errors = finished(process)
+    newer = on_rank_1(tmp_path, "import tiedtools.base.version; tiedtools.base.version.__version__ = '9.9'")
+    status, _, errors = finished(start(2, "vocab", corpus[0], env=newer))
     assert status == 1 and len(errors) == 1 and errors[0].startswith("tiedtools: rank 1 runs tiedtools 9.9, rank 0 ")
 
 
@@ -196,7 +193,7 @@ def test_help_is_printed_once():
     assert status == 0 and out.count("Usage:") == 1
 
 
-def test_a_launcher_of_another_mpi(corpus):
+def test_a_launcher_of_another_mpi(corpus, monkeypatch):
     """Each process is alone in its MPI, as if started by the launcher of another library."""
     env = {**os.environ, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
     command = [sys.executable, "-m", "tiedtools", "vocab", str(corpus[0])]
@@ -209,6 +206,9 @@ def test_a_launcher_of_another_mpi(corpus):
     assert other.returncode == -signal.SIGKILL and other.stderr.startswith(
         "tiedtools: rank 1 of 2: the launcher started"
     )
+    assert ranks.Ranks.threads(Mock(**{"near.allgather": lambda mask: [mask, [], mask]}), 7) == 3  # two share cores
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")  # of an interactive shell
+    assert ranks.launched() is None
 
 
 def test_more_exchanges_than_pieces_and_a_pause_after_the_last_piece(corpus, tmp_path):

@@ -147,6 +147,10 @@ def test_a_full_disk_is_reported_and_training_continues(tmp_path, monkeypatch, m
     assert values.tobytes() == trained()[0].tobytes()
     assert messages().count("checkpoint not written: c: cannot be written: No space left") == 4
     refused(lambda: trained(checkpoint=str(tmp_path / "nowhere" / "c")), "cannot be written")
+    late = Checkpoint(str(tmp_path / "nowhere" / "c"), {}, VOCAB, 1, [])
+    assert [late.due for late.written in (time.monotonic() - 59, time.monotonic() - 61)] == [False, True]
+    late.attempt({}, {})
+    assert not late.due
 
 
 DAMAGES = [
