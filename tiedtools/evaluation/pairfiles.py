@@ -99,6 +99,8 @@ def triple(fields: list[str], width: Any, column: Any) -> tuple[str, str, float]
     fits = len(fields) == width if width else len(fields) > max(column, 3)
     if not fits or not all(fields[:2]) or not width and any(as_number(field) is not None for field in fields[2:column]):
         raise ValueError
+    if column > 2 and fields[0].isdigit():  # pandas, for example, writes the number of each row before its words
+        raise ValueError("the first column has numbers instead of words; remove it")
     score = as_number(fields[column])
     if score is None or not math.isfinite(score):
         header = ", or put # before a header" if score is None else ""
