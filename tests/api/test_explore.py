@@ -22,15 +22,15 @@ NOISE = RNG.standard_normal((6, len(WORDS), 8)).astype(np.float32)
 COUNTS = np.arange(len(WORDS), 0, -1) * 1000
 
 
-def runs(*scales, present=COUNTS):
-    """Return Runs whose vectors are MATRIX and noise of these scales."""
+def runs(*scales, counts=COUNTS):
+    """Return Runs whose vectors are MATRIX and noise of these scales; resamples have half of the words."""
     matrix = np.array([MATRIX + scale * noise for scale, noise in zip(scales, NOISE)])
-    return Runs(WORDS, matrix, np.tile(present, (len(scales), 1)), COUNTS, {})
+    return Runs(WORDS, matrix, np.tile(counts // 2, (len(scales), 1)), counts, {})
 
 
 VECTORS, RUNS = tt.Vectors(WORDS, MATRIX), tt.Runs.of(runs(*[0.6] * 6))
 VECTORS.counts = COUNTS
-SLICES = {"1990": runs(0), "2000": runs(0.2, present=COUNTS * (np.arange(len(WORDS)) != 7)), "<2010>": runs(0.4)}
+SLICES = {"1990": runs(0), "2000": runs(0.2, counts=COUNTS * (np.arange(len(WORDS)) != 7)), "<2010>": runs(0.4)}
 SOURCES = {"vectors": VECTORS, "runs": RUNS, "slices": SLICES}
 
 

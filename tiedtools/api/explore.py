@@ -133,8 +133,7 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
     words = list(dict.fromkeys(word for part in parts.values() for word in part.words))
     counts = []
     for part in parts.values():
-        of_part = part.present.mean(0) if len(parts) > 1 and isinstance(part, Runs) else part.counts
-        if of_part is None or not of_part.any():
+        if (of_part := part.counts) is None or not of_part.any():
             if min_count:
                 raise Contradiction("`min_count`: the counts of these words are unknown; omit it")
             return words[:first], [-np.arange(len(words[:first])) / len(words)] * len(parts)
