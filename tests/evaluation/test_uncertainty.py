@@ -146,10 +146,10 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
     (line,) = (x for x in shift.changes(both, single[1], align=False)[0] if x["word"] == "w4")
     expected = 1 - np.mean([plain_cosine(whole, matrix[0, 4]) for whole in both.whole[:, 4]])
     assert line["change"] == pytest.approx(expected, abs=1e-5) and np.isnan(line["low"])
-    later = Runs(WORDS, matrix, one.present, one.counts, {}, matrix[:2])
+    later = Runs(WORDS, matrix, one.present * (np.arange(V) != 6), one.counts, {}, matrix[:2])  # no resample has w6
     sides = (both.matrix, matrix), (both.whole, later.whole)
     sides = [[plain_cosine(a, b) for a, b in zip(first[:, 4], second[:, 4])] for first, second in sides]
-    place = shift.paths({"a": both, "b": later}, ["w4"])[1]
+    place, _ = (shift.paths({"a": both, "b": later}, [word])[1] for word in ("w4", "w6"))
     expected = uncertainty.estimate(*sides)[:3]
     assert [place[name] for name in ("cosine", "low", "high")] == pytest.approx(expected, abs=1e-5)
     table = shift.changes(*single, align=False)[0]

@@ -36,6 +36,11 @@ def run_cosines(
     return np.array(found).reshape(-1, len(rows))
 
 
+def has(runs: Runs, rows: Any = slice(None)) -> Any:
+    """Return which words of `rows` have a vector in a run, or in a run on the whole text: a resample may lack them."""
+    return runs.present[:, rows].any(0) | (len(runs.whole) > 0) & (runs.counts[rows] > 0)
+
+
 def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     """Return the change of each common word between two files of runs, and the words of only one of them.
 
@@ -79,8 +84,7 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         for word, count, other, value, near, usual in zip(words, *columns)
         if value == value
     ]
-    there = (runs.present.any(0) | (len(runs.whole) > 0) & (runs.counts > 0) for runs in (one, two))
-    seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(has)) for runs, has in zip((one, two), there)]
+    seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(has(runs))) for runs in (one, two)]
     only, other_only = ([word for word in seen[k] if word not in seen[1 - k]] for k in (0, 1))
     return lines, only, other_only
 
@@ -96,7 +100,7 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
         first = None
         for name, runs in slices.items():
             row = runs.index.get(word)
-            if row is None or not runs.present[:, row].any():
+            if row is None or not has(runs, row):
                 continue
             first = first or (runs, row)
             sides = (first[0], runs), (first[0].on_whole_text, runs.on_whole_text)
