@@ -183,7 +183,9 @@ class LstmLM(BatchedModel):
             bias = values["emb_out.b"]
             known = dict(zip(self.vocab.words, bias.tolist()))
             values["emb_out.b"] = np.array([known.get(word, bias.mean()) for word in words], bias.dtype)
-        return type(self)(vocab, self.config, values)
+        model = type(self)(vocab, self.config, values)
+        model.settings = self.settings  # of texts: how to tokenize them
+        return model
 
     def save(self, file: BinaryIO) -> None:
         """Write a model file, with the composed word vectors, for readers of vectors, and the state of the Subwords.
