@@ -134,12 +134,12 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
     turns = [np.linalg.qr(RNG.standard_normal((E, E)))[0] for _ in range(3)]
     matrix = np.stack([m @ turn for m, turn in zip(one.matrix, turns)]).astype(np.float32)
     matrix[:, 5] *= -1
-    lines, only_one, only_two = shift.changes(one, Runs([*WORDS[:-1], "new"], matrix, one.present, one.counts, {}))
+    lines, only_one, only_two = shift.changes(one, Runs(["a", *WORDS[1:-1], "b"], matrix, one.present, one.counts, {}))
     change = {line["word"]: line["change"] for line in lines}
     same = [aligned_cosines(side[k][1:-1], side[k - 1][1:-1], np.ones(V - 2, bool)) for side in (one.matrix, matrix)
             for k in range(3)]  # fmt: skip
     np.testing.assert_allclose([line["expected"] for line in lines], 1 - np.mean(same, 0), atol=1e-5)
-    assert (only_one, only_two) == ([WORDS[-1]], ["new"]) and max(change, key=change.get) == "w5"
+    assert (only_one, only_two) == ([WORDS[-1]], ["a", "b"]) and max(change, key=change.get) == "w5"
     refused(lambda: shift.changes(one, Runs(WORDS, matrix[..., :-1], one.present, one.counts, {})), "of 6 and of 5")
     single = [Runs(WORDS, side[:1], one.present[:1], one.counts, {}) for side in (one.matrix, matrix)]
     both = Runs(WORDS, one.matrix, one.present, one.counts, {}, one.matrix[1:] + 1)  # with runs on the whole text

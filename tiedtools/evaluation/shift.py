@@ -9,6 +9,7 @@ from scipy.ndimage import median_filter
 from scipy.stats import false_discovery_control
 
 from tiedtools.evaluation.uncertainty import Estimate, estimate, neighbors
+from tiedtools.text.vocab import END
 from tiedtools.vectors.edit import aligned_cosines, common, refuse_dimensions
 from tiedtools.vectors.runs import Runs
 
@@ -85,7 +86,7 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         if value == value
     ]
     seen = [dict.fromkeys(runs.words[row] for row in np.flatnonzero(has(runs))) for runs in (one, two)]
-    only, other_only = ([word for word in seen[k] if word not in seen[1 - k]] for k in (0, 1))
+    only, other_only = ([word for word in seen[k] if word not in seen[1 - k] and word != END] for k in (0, 1))
     return lines, only, other_only
 
 
@@ -129,7 +130,7 @@ def permutation_changes(runs: Runs) -> tuple[list[dict[str, Any]], list[str], li
 
     Each dict has word, count, count_other, change, and p.
     """
-    rows = np.array([row for row, word in enumerate(runs.words) if word != "</s>"])
+    rows = np.array([row for row, word in enumerate(runs.words) if word != END])
     pairs = [(k, k + 1) for k in range(0, len(runs), 2)]
     observed, *permuted = 1 - run_cosines(runs, runs, rows, rows, pairs)
     p = permutation_p(observed, np.array(permuted))
