@@ -181,8 +181,8 @@ def test_symbols_of_words_and_their_restoration(monkeypatch):
     words = "lowest <unk> w new caf\u00e9".split()
     assert "<unk>" in segmenter.symbols(words)
     assert segmenter.restore(segmenter.symbols(words)) == " ".join(words)
-    assert segmenter.restore(["a@@", "b", "c@@"]) == "ab c"
-    assert segmenter.restore([]) == ""
+    assert segmenter.restore(["a@@", "b", "c@@"]) == "ab c" and segmenter.restore([]) == ""
+    assert Segmenter(learn({"a</s>": 9, "b</s>": 9}, 9)).symbols(["c</s>"]) == ["c@@", "<@@", "/@@", "s@@", ">"]
     segmenter = Segmenter()
     assert segmenter.symbols(["a@@", "b"]) == ["a@@", "b"] and segmenter.restore(["a@@", "b"]) == "a@@ b"
     assert all(check_codes(codes) == codes for codes in ("", "#version: 0.2\n", learn(COUNTS, 3)))

@@ -221,7 +221,12 @@ class Segmenter:
 
     def split(self, word: str) -> tuple[str, ...]:
         """Split a word into symbols, a tuple of str; all but the last end in MARK. `<unk>` is one symbol."""
-        return tuple(self.encoder.segment_tokens([word])) if self.codes and word != UNK else (word,)
+        if not self.codes or word == UNK:
+            return (word,)
+        *symbols, last = self.encoder.segment_tokens([word])
+        # The end of a word such as `it.</s>` is split, since it is not the end of a line.
+        parts = [last] if last not in (END, UNK) else [*(f"{character}{MARK}" for character in last[:-1]), last[-1]]
+        return (*symbols, *parts)
 
     def symbols(self, words: Iterable[str]) -> list[str]:
         """Split words into symbols, a list of str."""
