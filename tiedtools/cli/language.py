@@ -351,7 +351,7 @@ def translate(
                 if file:
                     file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
     for lexicon in interpreter.source, interpreter.target:
-        lexicon.tell_oovs()
+        lexicon.tell_oovs(noun="symbol" if model.codes else "word")
 
 
 @command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")

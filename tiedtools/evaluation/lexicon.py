@@ -62,12 +62,12 @@ class Lexicon:
         ids[ids == OOV] = self.unk or 0
         return ids
 
-    def tell_oovs(self, otherwise: str = "skipped") -> None:
+    def tell_oovs(self, otherwise: str = "skipped", noun: str = "word") -> None:
         """Log the number of OOVs, if any, and their treatment: read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"
             verb = "was" if self.oovs == 1 else "were"
-            log.warning(f"{counted(self.oovs, 'word')} outside the vocabulary {verb} {fate}")
+            log.warning(f"{counted(self.oovs, noun)} outside the vocabulary {verb} {fate}")
 
 
 def lines(path: Any, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
