@@ -185,7 +185,8 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
 
     def split(text: Any) -> list[str]:
         if isinstance(text, str):
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # arguments may not be UTF-8
+            # Arguments may not be UTF-8, and a Joiner refuses zero bytes.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
             with lock:
                 for step in steps:
                     text = step(text)
