@@ -271,7 +271,7 @@ def history(path):
 def test_learns(texts, tmp_path, tie, monkeypatch):
     log, saved = tmp_path / "log", tmp_path / "model.npz"
     bleus(monkeypatch, *range(25))
-    made(texts, dict(log_json=str(log), save_model=str(saved)), tie=tie, epochs=25).train()
+    made(texts, dict(log_json=str(log), save_model=str(saved)), tie=tie, epochs=25, max_length=10**5).train()
     *epochs, end = history(log)
     assert [epoch["valid_bleu"] for epoch in epochs] == [*range(25)] and end["best_epoch"] == 25
     assert epochs[0]["valid_ppl"] > 6 and epochs[-1]["valid_ppl"] < 0.6 * epochs[0]["valid_ppl"]

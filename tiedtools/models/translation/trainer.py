@@ -1,5 +1,6 @@
 """Training of translation models from text files."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -85,7 +86,9 @@ class TranslationTrainer(Trainer):
         vocabs = text.source_vocab, text.target_vocab
         tokens = sum(side.size for pair in (text.train, text.valid) for side in pair or ())
         copies = self.copies(max(map(len, vocabs)))
-        return self.Model.memory(vocabs, self.config) + 12 * tokens + copies  # batches: 12 bytes per token
+        longest = max(int(Lines(side).lengths.max()) for side in text.train) - 1  # without `</s>`
+        config = dataclasses.replace(self.config, max_length=min(longest, self.config.max_length))
+        return self.Model.memory(vocabs, config) + 12 * tokens + copies  # batches: 12 bytes per token
 
     def make(self, text: Bitext) -> Translator:
         return self.Model(text.source_vocab, text.target_vocab, self.config, codes=text.codes)
