@@ -56,17 +56,17 @@ def test_morphs_of_a_file_and_syllables_of_a_language(run, libraries, text, save
 def test_learned_morphs_are_saved_and_loaded(run, libraries, tmp_path):
     """The output is that of the saved morphs, also for text on standard input; the seed decides."""
     path, kept = tmp_path / "text", tmp_path / "kept"
-    path.write_text("\n".join([" ".join(LEARNED), "", "doors unloads"]) + "\n")
+    path.write_text("\n".join([" ".join(LEARNED), "", "doors </s> unloads"]) + "\n")
     result = run("segment", "--morphs", "--save", kept, "-output", tmp_path / "out", path)
-    assert (result.exit_code, result.stderr) == (0, "learning morphs from 13 words\n")
+    assert (result.exit_code, result.stderr) == (0, "learning morphs from 14 words\n")
     analyses = morphs.read(str(kept))
-    assert sorted("".join(found) for _, found in analyses) == sorted({*LEARNED, "doors"})
+    assert sorted("".join(found) for _, found in analyses) == sorted({*LEARNED, "doors", "</s>"})
     found = (tmp_path / "out").read_text()
     assert found.replace("@@ ", "") == path.read_text()
     assert lines(run("segment", "--load", kept, path)) == found.removesuffix("\n").split("\n")
     again = run("segment", "--morphs", "--save", tmp_path / "again", input=path.read_bytes())
     assert again.stdout == found and (tmp_path / "again").read_bytes() == kept.read_bytes()
-    assert morphs.learn([*LEARNED, "doors"], 1) == analyses
+    assert morphs.learn([*LEARNED, "doors", "</s>"], 1) == analyses
 
 
 def test_learning_does_not_depend_on_the_order_of_hashes(libraries, tmp_path):

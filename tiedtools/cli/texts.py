@@ -141,6 +141,7 @@ def segment(
     from tiedtools.evaluation.lexicon import lines as lines_of
     from tiedtools.text import morphs as morfessor
     from tiedtools.text import subwords
+    from tiedtools.text.counting import NO_WORD
     from tiedtools.text.encoding import encode
 
     morphs = morphs or bool(load)
@@ -162,7 +163,7 @@ def segment(
             split = morfessor.Lexicon.of(morfessor.read(load)).segment
         else:
             morfessor.morfessor()  # before the text is read
-            encoded = encode([text], errors=errors)
+            encoded = encode([text], errors=errors, end=NO_WORD)  # a line of the text is a line of the output
             lines, analyses = encoded.sentences(), morfessor.learn(encoded.vocab.words[1:], seed)
             if saved:
                 morfessor.write(saved, analyses)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiedtools.base.errors import unreadable
 from tiedtools.text.counting import BLOCK, common_vocab, count, renumber, writing_ids
-from tiedtools.text.vocab import Vocab, no_words
+from tiedtools.text.vocab import END, Vocab, no_words
 
 
 @dataclasses.dataclass
@@ -88,7 +88,7 @@ class EncodedText:
 def encode(
     paths: Sequence[Any], min_count: int = 1, max_vocab: int | None = None, vocab: Vocab | None = None,
     errors: str = "strict", threads: int | None = None, ranks: Any = None, marks: Any = None,
-    known: Vocab | None = None, grow: bool = False,
+    known: Vocab | None = None, grow: bool = False, end: str = END,
 ) -> EncodedText:  # fmt: skip
     """Tokenize the text at `paths` in one pass and return it as an EncodedText.
 
@@ -101,13 +101,14 @@ def encode(
     known    a Vocab whose words are all in the vocabulary, with the sum of both counts
     grow     whether the other words of the text are, too, selected as above
     marks    Marks that record where documents begin, or None
+    end      word of the text that also ends a line, word 0 of the vocabulary; counting.NO_WORD: none
 
     Raises TiedtoolsError for an unreadable text, or if no word of the text is in the vocabulary.
     """
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)  # type: ignore[arg-type]
     more = ranks is not None and ranks.rank < ranks.size - 1
-    table, text.tokens_read = count(paths, errors, vocab, file, threads=threads, more=more, marks=marks)
+    table, text.tokens_read = count(paths, errors, vocab, file, None, threads, more, marks, end)
     with writing_ids():
         text.size = os.fstat(file.fileno()).st_size // 4
         found = table.counts[1:].any()
