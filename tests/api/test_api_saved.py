@@ -233,7 +233,7 @@ def test_slices_of_untied_vectors_have_the_frozen_output_of_the_compass(texts, t
     np.testing.assert_array_equal(model.model.emb_out, compass.emb_out[order])
 
 
-def test_an_interrupted_training_is_continued(texts, tmp_path, run):
+def test_an_interrupted_training_is_continued(texts, tmp_path, run, caplog):
     whole, part, settings = tmp_path / "whole", tmp_path / "part", dict(SETTINGS, shared_negatives=(8, 16, 32))
     (tmp_path / "1830s.txt.gz").write_bytes(gzip.compress(open(texts[2], "rb").read()))
     texts = [*texts[:2], str(tmp_path / "1830s.txt.gz")]
@@ -244,19 +244,19 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run):
             raise KeyboardInterrupt
         trainer.train()
 
-    names = "1810s.runs", "1820s.runs", "1830s.runs"
+    trained, names = [], ("1810s.runs", "1820s.runs", "1830s.runs")
     with pytest.raises(KeyboardInterrupt):
         train_slices(settings, texts, str(part), stop)
     refused(lambda: read_slices(str(part)), "part: slice 1820s is not trained")
     (tmp_path / "slices.txt").touch(), refused(lambda: read_slices(str(tmp_path)), "no slices in slices.txt;")
     refused(lambda: train_slices(settings, texts, str(tmp_path)), "is not the list of these slices")
-    trained = []
     train_slices(settings, texts, str(part), lambda trainer: (trained.append(1), trainer.train()))
     refused(lambda: train_slices(settings | dict(min_count=9), texts, str(part)), "`min_count=")
     refused(lambda: train_slices(settings, texts, str(part), write="concat"), "`write=in`; choose")
     refused(lambda: train_slices(settings, texts, str(part), write="out"), "omit it", kind=tt.Contradiction)
     refused(lambda: train_slices(settings, texts[::-1], str(part)), "compass.npz: was trained on other texts")
-    assert len(trained) == 2
+    caplog.set_level("INFO"), train_slices(settings, texts, str(part), trained.append)
+    assert len(trained) == 2 and "already complete (3 slices of 1 run)" in caplog.text
     assert all((part / name).read_bytes() == (whole / name).read_bytes() for name in names)
     train_slices(settings, texts, str(part), trained.append, runs=2)  # more than there are
     assert len(trained) == 5

@@ -15,7 +15,7 @@ from tiedtools.files import digests, manifest, modelfile
 from tiedtools.files.output import is_special, open_output, split_compression
 from tiedtools.models.word2vec.config import Resampling, default_vectors
 from tiedtools.runs.trainer import Trainer
-from tiedtools.text.sources import blocks, is_path, open_source
+from tiedtools.text.sources import blocks, counted, is_path, open_source
 from tiedtools.vectors.edit import refuse_dimensions
 from tiedtools.vectors.runs import SLICES
 
@@ -87,10 +87,14 @@ def train_slices(
             os.remove(checkpoint)
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
-    for name, text, output in zip(names, texts, outputs):
-        if not os.path.exists(output) or len(Runs.load(output)) < run["runs"]:
-            log.info(f"slice {name}")
-            train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
+    slices = [*zip(names, texts, outputs)]
+    missing = [each for each in slices if not os.path.exists(each[2]) or len(Runs.load(each[2])) < run["runs"]]
+    if not missing:
+        fewest = min(len(Runs.load(output)) for output in outputs)
+        log.info(f"already complete ({len(slices)} slices of {counted(fewest, 'run')}); raise `runs` for more")
+    for name, text, output in missing:
+        log.info(f"slice {name}")
+        train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
 
 
 def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
