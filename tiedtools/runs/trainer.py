@@ -56,6 +56,7 @@ class Trainer(abc.ABC):
     sides     names of the word vectors that can be written
     readers   the Reading class with the settings of `reading`
     others    paths of additional output files
+    reads     paths of additional input files
     targets   name -> path of each output, or None
     schedule  a schedules.Training, or None
     origin    path of the model file that training continues from, or None
@@ -68,6 +69,7 @@ class Trainer(abc.ABC):
     sides: tuple[str, ...] = SIDES
     readers: type = Reading
     others: tuple[str | None, ...] = ()
+    reads: Iterable[str] = ()
     schedule: Any = None
     origin: str | None = None
     also: tuple[Any, ...] = ()
@@ -93,7 +95,8 @@ class Trainer(abc.ABC):
         """Paths of all input files."""
         sources = [*self.texts, *(self.reading.get(name) for name in SOURCES)]
         lists = [source if isinstance(source, list) else [source] for source in sources if source is not None]
-        return [path for paths in lists for path in paths if path != NONE and not str(path).startswith(PACKED)]
+        paths = [path for paths in lists for path in paths if path != NONE and not str(path).startswith(PACKED)]
+        return [*paths, *self.reads]
 
     @functools.cached_property
     def phrases(self) -> Phrases | None:

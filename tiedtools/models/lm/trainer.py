@@ -86,10 +86,7 @@ class LstmTrainer(LmTrainer):
                 raise Contradiction("`init_from` does not work with `read_vocab`; omit one")
             self.also = (continuation,)
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
-
-    @property
-    def inputs(self) -> list[Any]:
-        return [*super().inputs, *filter(None, (self.config.segmentation, self.origin))]
+        self.reads = [*filter(None, (config.segmentation, self.origin))]
 
     def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()

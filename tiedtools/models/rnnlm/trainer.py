@@ -70,10 +70,6 @@ class RnnlmTrainer(LmTrainer):
     def settings(self) -> dict[str, Any]:
         return super().settings() | (dict(epochs=1) if self.one_iter else {})
 
-    @property
-    def inputs(self) -> list[Any]:
-        return [*super().inputs, *self.reads]
-
     def memory(self, text: LmText) -> int:
         allocated = self.restored.params.values.nbytes if self.restored else 0
         return super().memory(text) - allocated

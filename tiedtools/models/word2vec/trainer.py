@@ -81,13 +81,10 @@ class Word2VecTrainer(Trainer):
             self.also += (continuation,)
             self.source = read_source(continuation.init_from)
             check(self.source, config, continuation)
-            self.origin = files_read(continuation.init_from)[0]
+            self.reads = files_read(continuation.init_from)
+            self.origin = self.reads[0]
             if ranks or self.reading.get("read_vocab"):
                 raise Contradiction("`init_from` does not work with `read_vocab` or an MPI launcher; omit one")
-
-    @property
-    def inputs(self) -> list[Any]:
-        return [*super().inputs, *(files_read(str(self.continuation.init_from)) if self.origin else ())]
 
     def is_fasttext(self, path: str | None) -> bool:
         """Return whether a file is written as a model of fastText: by its name, of a model with subwords."""
