@@ -136,8 +136,7 @@ def test_command(run, package, tmp_path):
     assert run("-output", out, "--package", package) == (0, "", "22 words in 3 sentences from documented\n")
     assert out.read_text().splitlines() == EXPECTED
     lines = run("-package", package, "-package", package, "--keep-case")[1].splitlines()
-    assert lines[0] == "The last of the files is Not this one ."
-    assert len(lines) == 4
+    assert lines[0] == "The last of the files is Not this one ." and len(lines) == 4
     assert run("--raw", tmp_path / "raw", "--package", package)[0] == 0
     raw = (tmp_path / "raw" / f"{package}.txt").read_text().splitlines()
     assert raw[0] == "The last of the files is Not this one." and sum(line.count(".") for line in raw) >= 3
@@ -159,8 +158,7 @@ def test_a_real_package_yields_english_text():
     lines = list(corpus.build(["numpy"]))
     tokens = [token for line in lines for token in line]
     words = [token for token in tokens if token.isalpha()]
-    assert len(set(lines)) == len(lines)
-    assert len(words) > 60_000
+    assert len(set(lines)) == len(lines) and len(words) > 60_000
     assert len(words) > 0.75 * len(tokens)
     assert 0.04 < words.count("the") / len(words) < 0.12  # as in any English text
     assert all(token.strip() == token and token == token.lower() for token in tokens)

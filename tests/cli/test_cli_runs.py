@@ -62,8 +62,7 @@ def test_neighbors_analogies_and_cosines_of_runs(run, files):
     found, lines = answer(run, "cosine", files[0], "alpha", "beta", "gamma", "alpha - beta", "--with", files[1])
     assert [row["runs"] for row in found["cosines"]] == [5] * 6
     one, _, two, _, gap, _ = (row["cosine"] for row in found["cosines"])
-    assert gap == pytest.approx(two - one)
-    assert len(lines) == 7
+    assert gap == pytest.approx(two - one) and len(lines) == 7
     assert run("cosine", files[0], "alpha").exit_code == 2
     assert "omega" in run("cosine", files[0], "alpha", "omega").stderr
     (single,) = answer(run, "cosine", f"{files[0]}:1", "alpha", "beta")[0]["cosines"]

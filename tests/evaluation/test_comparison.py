@@ -155,8 +155,7 @@ def test_shared_neighbors_and_their_interval():
     # Neighbors of w0: {w1, w2} and {w1, w3}; of w1: {w0, w2} and {w0, w3}.
     values = lambda *arguments: [measure["value"] for measure in shared_neighbors(*arguments).values()]
     assert values(one, two, ["w0", "w1"], 2) == [0.5, pytest.approx(1 / 3)]
-    assert values(one, one, one.words, 2) == [1, 1]
-    assert values(one, two, ["w0"], 99) == [1, 1]
+    assert values(one, one, one.words, 2) == [1, 1] and values(one, two, ["w0"], 99) == [1, 1]
     one, two = named(normal(60, 5)), named(normal(60, 5) + normal(60, 5, seed=2))
     parts = [shared_neighbors(one, two, [word])["share"]["value"] for word in one.words[:20]]
     error = np.std(parts, ddof=1) / math.sqrt(20) * math.sqrt(2 / 3)  # a sample of 20 of 60 words

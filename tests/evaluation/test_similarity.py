@@ -81,8 +81,7 @@ def test_policies_for_unknown_words_and_case():
     skip, zero, mean = (judge(PLANE, toy, oov) for oov in ("skip", "zero", "mean"))
     for judged in (skip, zero, mean):
         assert judged.known.tolist() == [True, False, False, True]
-        assert judged.oov_words == 2
-        assert judged.cosines[0] == pytest.approx(math.sqrt(0.5))
+        assert judged.oov_words == 2 and judged.cosines[0] == pytest.approx(math.sqrt(0.5))
         assert judged.cosines[3] == 0
     assert skip.used.tolist() == [True, False, False, True]
     assert zero.used.all() and zero.cosines[1:3].tolist() == [0, 0]

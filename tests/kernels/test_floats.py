@@ -61,8 +61,7 @@ def test_formats_like_printf():
     values = np.concatenate([random_float32(rng, 50_000), rng.normal(0, 0.3, 50_000).astype(np.float32)])
     values = values[abs(values) < 1e9]
     text, done = format_column(values)
-    assert done == len(values) > 50_000
-    assert text == expected_column(values)
+    assert done == len(values) > 50_000 and text == expected_column(values)
     # x = odd / 128 makes x * 1e6 end in exactly .5
     values = np.arange(-40_001, 40_001, 2, dtype=np.float32) / 128
     assert (values.astype(np.float64) * 1e6 % 1 == 0.5).all()
@@ -153,8 +152,7 @@ def test_midpoints_between_two_float32_are_parsed_correctly_or_refused():
 )
 def test_parsing_stops_at_unsupported_numbers(number):
     values, done = parse_column([b"0.5", number, b"0.25"])
-    assert done == 1
-    assert values[0] == 0.5
+    assert done == 1 and values[0] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 import functools
 import heapq
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,7 +14,7 @@ import reference
 
 from tiedtools.kernels.base import scalar
 from tiedtools.kernels.base.arrays import lines
-from tiedtools.kernels.base.barrier import wait_for_all
+from tiedtools.kernels.base.barrier import FUTEX, SLEEPERS, SLEEPS, rest, wait_for_all
 from tiedtools.kernels.base.jit import jit
 from tiedtools.kernels.base.scalar import below, exp32, log1p32, mix
 from tiedtools.kernels.word2vec import sampling
@@ -271,10 +274,11 @@ def in_threads(count, work):
         assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("threads, rounds", [(1, 100), (2, 3000), (7, 300)])
-def test_no_thread_passes_the_barrier_before_all_arrive(threads, rounds):
+@pytest.mark.parametrize("threads, rounds, sleeps", [(1, 100, 0), (2, 3000, 0), (7, 300, 0), (2, 9000, 1 << 40)])
+def test_no_thread_passes_the_barrier_before_all_arrive(threads, rounds, sleeps):
+    """Also if waiting threads sleep, from which each is woken: the timeouts of all rounds would take 90 s."""
     gate, stop = lines(16, np.int64), np.zeros(1, np.uint8)
-    arrived, early = [0] * threads, []
+    gate[SLEEPS], arrived, early = sleeps, [0] * threads, []
 
     def work(number):
         for k in range(1, rounds + 1):
@@ -286,7 +290,27 @@ def test_no_thread_passes_the_barrier_before_all_arrive(threads, rounds):
 
     wait_for_all(lines(16, np.int64), 1, stop)  # compile
     in_threads(threads, work)
-    assert not early and arrived == [rounds] * threads
+    assert not early and arrived == [rounds] * threads and not gate[SLEEPERS]
+    assert not sleeps or sleeps - gate[SLEEPS] > rounds / 2
+
+
+@pytest.mark.skipif(not FUTEX, reason="needs Linux")
+def test_threads_that_wait_sleep_beside_another_process():
+    """A yield to a process on the same core takes a time slice; after that, threads sleep instead."""
+    cores, gate = os.sched_getaffinity(0), lines(16, np.int64)
+    rest(gate, 8, 0)  # compile
+    os.sched_setaffinity(0, list(cores)[:1])
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            deadline = time.monotonic() + 20
+            while gate[SLEEPS] < 2 and time.monotonic() < deadline:
+                rest(gate, 8, 0)
+            found = gate[SLEEPS]
+        finally:
+            os.sched_setaffinity(0, cores)
+            busy.kill()
+    rest(gate, 8, 0)
+    assert gate[SLEEPS] == found - 1 > 0 and gate[SLEEPERS] == 0
 
 
 def test_stop_flag_releases_threads_at_the_barrier():

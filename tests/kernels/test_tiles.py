@@ -123,8 +123,7 @@ def test_aligned(size, dtype, width):
     kept = [(rows, aligned(rows, size, dtype)) for rows in [0, 1, 7] * 20]  # at various addresses
     for rows, matrix in kept:
         assert matrix.shape == (rows, width) and matrix.dtype == dtype and matrix.flags.c_contiguous
-        assert not matrix.any()
-        assert all(row.ctypes.data % 64 == 0 for row in matrix)
+        assert not matrix.any() and all(row.ctypes.data % 64 == 0 for row in matrix)
 
 
 @pytest.mark.parametrize("features, shape", [

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from common import refused
 
-from tiedtools.kernels.base.barrier import partition, sync
+from tiedtools.kernels.base.barrier import SLEEPERS, partition, sync
 from tiedtools.kernels.base.jit import jit
-from tiedtools.kernels.base.launch import ASLEEP, RESTLESS
+from tiedtools.kernels.base.launch import RESTLESS
 from tiedtools.kernels.base.product import part
 from tiedtools.network.params import DOTS, Buffers, Params
 from tiedtools.network.threads import FEW, Team
@@ -259,7 +259,7 @@ def test_threads_are_woken_and_end_with_the_team():
         team(mark, np.zeros((6, 6), np.int64))
         team.worker[2][RESTLESS], calls = restless, np.zeros((6, 6), np.int64)
         for _ in range(20_000):
-            if team.worker[2][ASLEEP] < 2:
+            if team.worker[2][SLEEPERS] < 2:
                 time.sleep(0.001)
         team(mark, calls)
         assert (calls == counts(3, 1)).all()

@@ -108,8 +108,7 @@ def test_folders_are_searched_in_order(tmp_path, cache, monkeypatch):
     compressed = touch(tmp_path / "ptb" / "ptb.train.txt.xz")
     assert datasets.find("ptb-train", tmp_path) == compressed and datasets.find("ptb-test", tmp_path) is None
     plain = touch(tmp_path / "ptb.train.txt")
-    assert datasets.find("ptb-train", tmp_path) == plain
-    assert datasets.find("men", tmp_path) is None
+    assert datasets.find("ptb-train", tmp_path) == plain and datasets.find("men", tmp_path) is None
     file = "EN-MEN-TR-3k.txt"
     monkeypatch.setenv("TIEDTOOLS_DATA", str(tmp_path / "env"))
     given = tmp_path / "given"
@@ -117,8 +116,7 @@ def test_folders_are_searched_in_order(tmp_path, cache, monkeypatch):
     for path in reversed([*paths, cache / file]):
         touch(path)
         assert datasets.find("men", given) == path
-    assert datasets.find("men") == paths[2]
-    assert datasets.find("simlex", given) is None
+    assert datasets.find("men") == paths[2] and datasets.find("simlex", given) is None
 
 
 @pytest.mark.parametrize("name", [name for name, entry in datasets.DATASETS.items() if not entry.member])

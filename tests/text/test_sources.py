@@ -156,8 +156,7 @@ def test_paths_open_files_and_urls(path, tmp_path):
     assert (words, ids) == (read(path)[0], read(path)[1] * 2)
     with open(path) as file:
         file.readline()
-        assert read(file) == read(SENTENCES[1:])
-        assert not file.closed
+        assert read(file) == read(SENTENCES[1:]) and not file.closed
     assert sources("s3://b/a text") == ["s3://b/a text"]
     assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
     assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
@@ -243,8 +242,7 @@ def test_urls_are_read_like_files(tmp_path, memory, pack):
     url, path = memory("text", pack(DATA)), tmp_path / "text"
     path.write_bytes(pack(DATA))
     for source in url, f"file://{path}":
-        assert content(source) == DATA
-        assert remote.url_size(source) == len(pack(DATA))
+        assert content(source) == DATA and remote.url_size(source) == len(pack(DATA))
     assert encode([url]).ids.tolist() == encode([str(path)]).ids.tolist()
 
 

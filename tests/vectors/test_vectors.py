@@ -18,8 +18,7 @@ from tiedtools.vectors.vectors import Vectors
 def test_looks_up_words():
     vectors = Vectors(["a", "b", "a"], np.arange(6).reshape(3, 2))
     assert (len(vectors), vectors.dim, vectors.matrix.dtype) == (3, 2, np.float32)
-    assert vectors.index == {"a": 0, "b": 1}
-    assert "b" in vectors and "c" not in vectors
+    assert vectors.index == {"a": 0, "b": 1} and "b" in vectors and "c" not in vectors
     assert vectors["a"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         vectors["b"] -= 9  # in place, before the item is assigned
@@ -42,8 +41,7 @@ UNREADABLE += [(word, format) for word in [" ", "a b", "a\tb", "\ra"] for format
 def test_refuses_to_write_words_that_could_not_be_read_back(word, format, tmp_path):
     with pytest.raises(TiedtoolsError, match=r"^word 2: ") as error:
         make(["a", word]).write(tmp_path / "some", format)
-    assert repr(word) in str(error.value)
-    assert os.listdir(tmp_path) == []
+    assert repr(word) in str(error.value) and os.listdir(tmp_path) == []
 
 
 SPACED = ["\ufeffa", ". . .", "at name@domain.com", "new  york", " a", "5"]
@@ -168,8 +166,7 @@ def path(tmp_path):
 def test_runs_are_mapped_and_one_is_read_wherever_vectors_are(path, run, tmp_path):
     path, matrix = path
     runs = Runs.read(path)
-    assert isinstance(runs.matrix, np.memmap)
-    assert is_runs(path)
+    assert isinstance(runs.matrix, np.memmap) and is_runs(path)
     assert runs.words == OF_RUNS and runs.training == dict(seeds=[1, 2, 3]) and len(runs) == 3
     np.testing.assert_array_equal(runs.matrix, matrix)
     assert runs.whole.shape == (0, 4, 5)

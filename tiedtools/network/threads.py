@@ -13,7 +13,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.kernels.base.arrays import lines
-from tiedtools.kernels.base.barrier import GROUPS, SPINS
+from tiedtools.kernels.base.barrier import GROUPS
 from tiedtools.kernels.base.launch import RESTLESS, await_all, launcher, publish, serve
 
 Worker = tuple[int, int, np.ndarray]  # thread, threads, gate
@@ -120,4 +120,4 @@ def close(worker: Worker, process: int) -> None:
     """End the other threads of a Team, if this process started them; at exit, before their code is unloaded."""
     if os.getpid() == process:
         publish(worker, 0, 0)
-        await_all(worker, 10 * SPINS)
+        await_all(worker, 2 * 10**8)

@@ -225,8 +225,7 @@ def test_memory_grows_with_what_is_trained():
     need = lambda **settings: Translator.memory(vocabs, TranslationConfig(**settings))
     embeddings = 4 * 128 * (2000 + 2 * 3000)
     base = need(optimizer="sgd")
-    assert base > 3 * embeddings
-    assert need(optimizer="adam") > base + 2 * embeddings
+    assert base > 3 * embeddings and need(optimizer="adam") > base + 2 * embeddings
     assert need(batch=64, optimizer="sgd") > base + 10**6 and need(max_length=200, optimizer="sgd") > base + 10**6
     assert need(tie="decoder", optimizer="sgd") < base - 3 * 4 * 128 * 3000 * 0.9
 

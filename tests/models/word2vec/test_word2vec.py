@@ -42,8 +42,7 @@ def test_training_learns_topics_and_reduces_the_loss(options, threads):
     log = io.StringIO()
     model = trained(EpochLog(log, Progress()), threads=threads, **options)
     losses = [json.loads(line)["loss"] for line in log.getvalue().splitlines()]
-    assert len(losses) == 3 and losses[0] > losses[2]
-    assert topic_contrast(model) > 0.5
+    assert len(losses) == 3 and losses[0] > losses[2] and topic_contrast(model) > 0.5
 
 
 @pytest.mark.parametrize("shift, target, negative", [(0, np.log(2), np.log(2)), (-np.log(3), np.log(4), np.log(4 / 3))])
@@ -114,8 +113,7 @@ def test_model_file(tmp_path, tying):
     save(model, path)
     header, words, arrays = modelfile.load(str(path))
     assert words == model.vocab.words and header["kind"] == "word2vec"
-    assert Config(**header["config"]) == model.config
-    assert set(arrays) == {"emb_in", "proj", "counts"}
+    assert Config(**header["config"]) == model.config and set(arrays) == {"emb_in", "proj", "counts"}
     np.testing.assert_array_equal(arrays["proj"], model.linear)
     assert arrays["proj"].shape == (20, 20) and (arrays["proj"] != np.eye(20)).any()
     if tying == "signs":
@@ -178,8 +176,7 @@ def test_chunks_end_at_line_ends_where_possible(monkeypatch):
     assert bounds(ids) == list(range(0, 1001, 100))
     ids[[105, 209, 333]] = 0
     assert bounds(ids) == [0, 106, 210, 300, 400, 500, 600, 700, 800, 900, 1000]
-    assert bounds(ids[:50]) == [0, 50]
-    assert bounds(ids[:206]) == [0, 106, 200, 206]
+    assert bounds(ids[:50]) == [0, 50] and bounds(ids[:206]) == [0, 106, 200, 206]
 
     class Long:
         size = 2**31 + 10

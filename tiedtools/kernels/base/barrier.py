@@ -1,17 +1,45 @@
 """Barrier, lock and work partition for threads in compiled code, which cannot use Python's."""
 
+import platform
+import sys
+
 import numpy as np
-from numba.core import types
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base.jit import jit
 
-SPINS = 10_000  # tens of microseconds; after that, waiting threads yield the core
+SPINS = 10_000  # tens of microseconds; after that, waiting threads rest
 NEVER = np.zeros(1, np.uint8)
-LOCK = 4  # index of the lock's counter in a gate
-GROUPS = 64  # index of the barriers of groups of threads in a gate, two cache lines each
+# Elements of a gate besides those of `wait_for_all`: number of threads that sleep; number of rests yet that sleep, and
+# what it was at first; the lock's counter; barriers of groups of threads, two cache lines each.
+SLEEPERS, SLEEPS, GRANTED, LOCK, GROUPS = 1, 2, 3, 4, 64
+LONG = 300_000  # nanoseconds; in a yield that takes longer, another process has used the core
+FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform.startswith("linux") else 0
+WAIT, WAKE, ALL = 128, 129, 1 << 30  # FUTEX_PRIVATE_FLAG included
+TIMEOUT = np.array([0, 10**7])  # seconds and nanoseconds, after which a thread looks whether it should stop
+CLOCK = 1 if sys.platform.startswith("linux") else 6  # CLOCK_MONOTONIC
 
+system_call = types.ExternalFunction("syscall", types.int64(*[types.int64] * 5))
+sleep_briefly = types.ExternalFunction("usleep", types.int32(types.int32))
 yield_core = types.ExternalFunction("sched_yield", types.int32())
+
+
+@intrinsic
+def now(typingctx):
+    """Return the time in nanoseconds."""
+
+    def codegen(context, builder, signature, args):
+        i64 = ir.IntType(64)
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), i64.as_pointer()])
+        clock = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+        time = cgutils.alloca_once(builder, i64, 2)
+        builder.call(clock, [ir.IntType(32)(CLOCK), time])
+        seconds, rest = (builder.load(builder.gep(time, [ir.IntType(32)(k)])) for k in range(2))
+        return builder.add(builder.mul(seconds, i64(10**9)), rest)
+
+    return types.int64(), codegen
 
 
 @intrinsic
@@ -37,6 +65,43 @@ def load_atomically(typingctx, array, index):
 
 
 @jit
+def sleep(gate, word, value, timeout=0):
+    """Sleep until `wake`, but not if gate[word] is not `value`.        timeout  address of a timespec, or 0: none"""
+    add_atomically(gate, SLEEPERS, 1)
+    if FUTEX:
+        system_call(FUTEX, gate[word:].ctypes.data, WAIT, value, timeout)
+    else:
+        sleep_briefly(100)
+    add_atomically(gate, SLEEPERS, -1)
+
+
+@jit
+def wake(gate, word):
+    """Wake the threads that sleep until gate[word] changes."""
+    if FUTEX and load_atomically(gate, SLEEPERS):
+        system_call(FUTEX, gate[word:].ctypes.data, WAKE, ALL, 0)
+
+
+@jit
+def rest(gate, word, value):
+    """Yield the core to other processes; or, if they have used it for long, sleep until gate[word] is not `value`.
+
+    A thread that yields gets the core back after a time slice of another process, a thousand times later than one that
+    is woken, and so do all threads that then wait for it.
+    """
+    if gate[SLEEPS] > 0:
+        gate[SLEEPS] -= 1
+        sleep(gate, word, value, TIMEOUT.ctypes.data)
+        return
+    began = now()
+    yield_core()
+    if FUTEX and now() - began > LONG:
+        gate[SLEEPS] = gate[GRANTED] = min(4 * gate[GRANTED] + 100, 1_000)
+    else:
+        gate[GRANTED] //= 2
+
+
+@jit
 def wait_for_all(gate, threads, stop):
     """Barrier: wait until `threads` threads have called this. Writes before it are visible to all threads after it.
 
@@ -50,11 +115,12 @@ def wait_for_all(gate, threads, stop):
     if add_atomically(gate, 0, 1) == threads - 1:
         add_atomically(gate, 0, -threads)
         add_atomically(gate, 8, 1)
+        wake(gate, 8)
     spins = 0
     while load_atomically(gate, 8) == opened and stop[0] == 0:
         spins += 1
         if spins > SPINS:
-            yield_core()
+            rest(gate, 8, opened)
     return stop[0] == 0
 
 

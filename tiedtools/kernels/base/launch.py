@@ -6,27 +6,20 @@ threads have to be woken, because none of them needs the interpreter's lock.
 """
 
 import functools
-import platform
-import sys
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tiedtools.kernels.base import inner
-from tiedtools.kernels.base.barrier import SPINS, add_atomically, load_atomically, yield_core
+from tiedtools.kernels.base.barrier import SPINS, add_atomically, load_atomically, now, rest, sleep, wake
 from tiedtools.kernels.base.jit import Cache, compiled, jit
 
 # Elements of a gate besides those in barrier.py: number of jobs so far, the task of the current one and its data,
-# whether threads may spin; number of threads that have finished it; number of threads that sleep.
-JOBS, TASK, DATA, RESTLESS, DONE, ASLEEP = 16, 17, 18, 19, 32, 48
+# whether threads may spin; number of threads that have finished it.
+JOBS, TASK, DATA, RESTLESS, DONE = 16, 17, 18, 19, 32
 YIELDS = SPINS + 2_000  # turns of a millisecond or more, after which threads sleep
-FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform.startswith("linux") else 0
-WAIT, WAKE, ALL = 128, 129, 1 << 30  # FUTEX_PRIVATE_FLAG included
 PLACE = types.voidptr, types.intp  # arguments of a task: data, thread
-
-system_call = types.ExternalFunction("syscall", types.int64(*[types.int64] * 5))
-sleep_briefly = types.ExternalFunction("usleep", types.int32(types.int32))
 
 
 @intrinsic
@@ -50,19 +43,23 @@ def publish(worker, task, data):
     if threads > 1:
         gate[TASK], gate[DATA], gate[DONE] = task, data, 0
         add_atomically(gate, JOBS, 1)
-        if FUTEX and load_atomically(gate, ASLEEP):
-            system_call(FUTEX, gate[JOBS:].ctypes.data, WAKE, ALL, 0)
+        wake(gate, JOBS)
 
 
 @jit
 def await_all(worker, patience):
-    """Wait until the other threads have finished the job, but for no more than `patience` turns."""
+    """Wait until the other threads have finished the job, but for no more than `patience` nanoseconds."""
     _, threads, gate = worker
-    turns = 0
-    while threads > 1 and load_atomically(gate, DONE) < threads - 1 and turns < patience:
+    turns, began = 0, now()
+    while threads > 1:
+        done = load_atomically(gate, DONE)
+        if done == threads - 1:
+            break
         turns += 1
         if turns > SPINS:
-            yield_core()
+            if now() - began > patience:
+                break
+            rest(gate, DONE, done)
 
 
 @jit
@@ -75,19 +72,16 @@ def serve(worker):
         while load_atomically(gate, JOBS) == jobs:
             turns += 1
             if turns > YIELDS or not gate[RESTLESS]:
-                add_atomically(gate, ASLEEP, 1)
-                if FUTEX:
-                    system_call(FUTEX, gate[JOBS:].ctypes.data, WAIT, jobs, 0)  # returns at once if JOBS has changed
-                else:
-                    sleep_briefly(100)
-                add_atomically(gate, ASLEEP, -1)
+                sleep(gate, JOBS, jobs)
             elif turns > SPINS:
-                yield_core()
+                rest(gate, JOBS, jobs)
         jobs += 1
         if gate[TASK]:
             perform(gate[TASK], gate[DATA], thread)
             add_atomically(gate, DONE, 1)
+            wake(gate, DONE)
     add_atomically(gate, DONE, 1)
+    wake(gate, DONE)
 
 
 @functools.cache
