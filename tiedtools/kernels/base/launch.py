@@ -80,8 +80,7 @@ def serve(worker):
             perform(gate[TASK], gate[DATA], thread)
             add_atomically(gate, DONE, 1)
             wake(gate, DONE)
-    add_atomically(gate, DONE, 1)
-    wake(gate, DONE)
+    add_atomically(gate, DONE, 1)  # without `wake`: from now on, this code may be unloaded
 
 
 @functools.cache
