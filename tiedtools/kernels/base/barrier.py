@@ -12,8 +12,8 @@ from tiedtools.kernels.base.jit import jit
 
 SPINS = 10_000  # tens of microseconds; after that, waiting threads rest
 NEVER = np.zeros(1, np.uint8)
-# Elements of a gate besides those of `wait_for_all`: number of threads that sleep; number of rests yet that sleep, and
-# what it was at first; the lock's counter; barriers of groups of threads, two cache lines each.
+# Elements of a gate besides those of `wait_for_all`: number of threads that sleep; how many of the next rests will be
+# sleep, and how many that was at first; the lock's counter; barriers of groups of threads, two cache lines each.
 SLEEPERS, SLEEPS, GRANTED, LOCK, GROUPS = 1, 2, 3, 4, 64
 LONG = 300_000  # nanoseconds; in a yield that takes longer, another process has used the core
 FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform.startswith("linux") else 0
@@ -36,8 +36,8 @@ def now(typingctx):
         clock = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
         time = cgutils.alloca_once(builder, i64, 2)
         builder.call(clock, [ir.IntType(32)(CLOCK), time])
-        seconds, rest = (builder.load(builder.gep(time, [ir.IntType(32)(k)])) for k in range(2))
-        return builder.add(builder.mul(seconds, i64(10**9)), rest)
+        seconds, nanoseconds = (builder.load(builder.gep(time, [ir.IntType(32)(k)])) for k in range(2))
+        return builder.add(builder.mul(seconds, i64(10**9)), nanoseconds)
 
     return types.int64(), codegen
 
@@ -86,8 +86,8 @@ def wake(gate, word):
 def rest(gate, word, value):
     """Yield the core to other processes; or, if they have used it for long, sleep until gate[word] is not `value`.
 
-    A thread that yields gets the core back after a time slice of another process, a thousand times later than one that
-    is woken, and so do all threads that then wait for it.
+    A thread that yields gets the core back only after a time slice of the other process, milliseconds later, and all
+    threads that meet it at a barrier wait as long.
     """
     if gate[SLEEPS] > 0:
         gate[SLEEPS] -= 1
