@@ -103,7 +103,7 @@ def test_logs_and_tables(tmp_path):
         ("beta\n1\n", ": has no column 'distance'; its columns: beta"),
         ("", ": has no column 'beta'; its columns: none"),
         ("beta\tdistance\n", ": has no rows to plot"),
-        ("beta\tdistance\n1\t2\n1\n", ":3: expected 2 columns, found 1"),
+        ("beta\tdistance\n\n1\t2\n1\n\n", ":4: expected 2 columns, found 1"),
         ("beta\tdistance\n1\tx\n", ":2: beta and distance must be numbers"),
         ("beta\tdistance\n1\tnan\n", ":2: beta and distance must be numbers"),
     ):

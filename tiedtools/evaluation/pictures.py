@@ -65,14 +65,14 @@ def read_points(path: Any, x: str, y: str, by: str | None = None) -> list[tuple[
     `x` and `y` name columns of numbers, `by` names the column of the group. None: all rows are in one group, "".
     Raises TiedtoolsError if a column is missing, and with file and line for a malformed row.
     """
-    lines = (line.rstrip("\r").split("\t") for _, line in numbered_lines(path))
-    header = next(lines, [])
+    lines = ((n, line.rstrip("\r").split("\t")) for n, line in numbered_lines(path) if line.strip())
+    _, header = next(lines, (1, []))
     columns = [x, y] if by is None else [x, y, by]
     for name in columns:
         if name not in header:
             raise TiedtoolsError(f"{path}: has no column {name!r}; its columns: {', '.join(header) or 'none'}")
     points = []
-    for number, cells in enumerate(lines, 2):
+    for number, cells in lines:
         if len(cells) != len(header):
             raise TiedtoolsError(f"{path}:{number}: expected {len(header)} columns, found {len(cells)}; correct it")
         row = dict(zip(header, cells))
