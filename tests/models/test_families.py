@@ -113,9 +113,8 @@ def test_input_and_output_vectors_are_read_from_a_model_file(make, tmp_path):
     if getattr(model.config, "tying", None) == "signs":
         refused(lambda: Vectors.read(f"{path}:sum"), f"{path}: its input and output vectors", f"; read {path}:in")
     elif not getattr(model.config, "hs", False) and getattr(model.config, "hidden", 0) != 17:
-        np.testing.assert_allclose(
-            Vectors.read(f"{path}:sum").matrix, model.vectors("sum").matrix, rtol=1e-5, atol=1e-6
-        )
+        matrix = Vectors.read(f"{path}:sum").matrix
+        np.testing.assert_allclose(matrix, model.vectors("sum").matrix, rtol=1e-5, atol=1e-6)
 
 
 def test_linear_tying_projects_the_input_vectors():
@@ -145,6 +144,7 @@ def test_missing_or_invalid_vectors_are_rejected(tmp_path):
         with open(path, "wb") as file:
             modelfile.save(file, "word2vec", {}, ["a", "b", "c"], dict(emb_in=np.ones((3, 2)), proj=proj))
         refused(lambda: Vectors.read(f"{path}:sum"), "cannot be added")
+    refused(lambda: MODELS["lstm"]().vectors("sum"), "11 and 17 dimensions, which cannot be added")
     (tmp_path / "folder.npz").mkdir()
     for name, reason in ("none", "No such file"), ("folder", "Is a directory"):
         refused(lambda: Vectors.read(tmp_path / f"{name}.npz:out"), f"{name}.npz: cannot be read: {reason}")

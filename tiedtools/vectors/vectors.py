@@ -230,7 +230,13 @@ class Vectors(GensimNames):
 
     @classmethod
     def of(cls, words: list[Any], which: str, emb_in: Matrix, emb_out: Matrix) -> "Vectors":
-        """Combine input and output vectors; `which` is "in", "out", "sum", or "concat" (side by side)."""
+        """Combine input and output vectors; `which` is "in", "out", "sum", or "concat" (side by side).
+
+        Raises TiedtoolsError for a sum of vectors of different dimensions.
+        """
+        if which == "sum" and emb_in.shape != emb_out.shape:
+            dims = f"{emb_in.shape[1]} and {emb_out.shape[1]} dimensions"
+            raise TiedtoolsError(f"the input and output vectors have {dims}, which cannot be added; use one of them")
         if which == "concat":
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
