@@ -157,7 +157,7 @@ class LstmLM(BatchedModel):
             if which in (side, "sum", "concat"):
                 if table not in self.network.tables:
                     problem = f"the {side}put vectors of this model are not composed"
-                    raise TiedtoolsError(f"{problem}; train one with `subwords`")
+                    raise TiedtoolsError(f"{problem}, with `reuse=plain`; train one with `reuse=all`")
                 table.composed = None
                 table.compose(self.vocab.subwords.table(words)[:, : self.longest] - 1, Step(None))
                 matrices[side] = np.array(table.matrix()[:, : table.m], np.float32)
