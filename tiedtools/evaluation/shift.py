@@ -37,6 +37,17 @@ def run_cosines(
     return np.array(found).reshape(-1, len(rows))
 
 
+def estimates(one: Runs, two: Runs, rows: np.ndarray, other_rows: np.ndarray, align: bool) -> list[Estimate]:
+    """Return the Estimate of each word's cosine between two files of runs; arguments as for `run_cosines`."""
+    center, other = (runs.on_whole_text if len(runs.whole) else runs for runs in (one, two))
+    whole = between = run_cosines(center, other, rows, other_rows, align=align)
+    if min(len(one), len(two)) == 1:
+        between = whole[:1]  # the spread of one file alone is not that of the change
+    elif len(one.whole) or len(two.whole):
+        between = run_cosines(one, two, rows, other_rows, align=align)
+    return [estimate(*values) for values in zip(between.T, whole.T)]
+
+
 def has(runs: Runs, rows: Any = slice(None)) -> Any:
     """Return which words of `rows` have a vector in a run, or in a run on the whole text: a resample may lack them."""
     return runs.present[:, rows].any(0) | (len(runs.whole) > 0) & (runs.counts[rows] > 0)
@@ -54,13 +65,7 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
     if counts are unknown.
     """
     words, rows, other_rows = common(one.words, two.words)
-    center, other = (runs.on_whole_text if len(runs.whole) else runs for runs in (one, two))
-    whole = between = run_cosines(center, other, rows, other_rows, align=align)
-    if min(len(one), len(two)) == 1:
-        between = whole[:1]  # the spread of one file alone is not that of the change
-    elif len(one.whole) or len(two.whole):
-        between = run_cosines(one, two, rows, other_rows, align=align)
-    similar = [estimate(*values) for values in zip(between.T, whole.T)]
+    similar = estimates(one, two, rows, other_rows, align)
     change = 1 - np.array([value.mean for value in similar])
     counts, other_counts = one.counts[rows], two.counts[other_rows]
     if align and min(len(one), len(two)) > 1:
@@ -104,10 +109,9 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
             if row is None or not has(runs, row):
                 continue
             first = first or (runs, row)
-            sides = (first[0], runs), (first[0].on_whole_text, runs.on_whole_text)
-            rows = np.array([first[1]]), np.array([row])
-            each, whole = (run_cosines(*side, *rows, align=False)[:, 0] for side in sides)
-            similar = estimate(each, whole) if runs is not first[0] else Estimate(1.0, math.nan, math.nan, len(runs))
+            (similar,) = estimates(first[0], runs, np.array([first[1]]), np.array([row]), align=False)
+            if runs is first[0]:
+                similar = Estimate(1.0, math.nan, math.nan, len(runs))
             near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
             place = dict(word=word, slice=name, count=int(runs.counts[row]))
             lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))
