@@ -124,8 +124,8 @@ def test_stability_is_the_mean_share_of_neighbors_of_two_runs(monkeypatch):
         mean, reach, n = np.mean(shares), 1.96 * np.std(shares, ddof=1) / math.sqrt(len(rows)), len(rows)
         assert (line["ranks"], line["words"], line["least_count"]) == (ranks, n, V - rows[-1])
         assert line["runs_with_word"] == R - (3 in rows) / n
-        expected = [mean, mean - reach, mean + reach]
-        assert [line[name] for name in ("shared", "low", "high")] == pytest.approx(expected, abs=1e-4)
+        assert [*line.values()][-3:] == pytest.approx([mean, mean - reach, mean + reach], abs=1e-4)
+    assert uncertainty.by_rank(Runs(WORDS[:4], few.matrix, few.present, np.array([9, 1, 0, 5]), {})).tolist() == [3, 1]
 
 
 def test_change_is_the_cosine_after_alignment(monkeypatch):

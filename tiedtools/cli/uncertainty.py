@@ -170,8 +170,8 @@ def stability(
         from tiedtools.evaluation import pictures
 
         with pictures.picture(plot) as axes:
-            end = index.get("</s>", len(index))  # is no word with a rank
-            axes.scatter([row + (row < end) for row in measured], [*measured.values()], s=8)
+            ranks = {row: rank for rank, row in enumerate(uncertainty.by_rank(runs).tolist(), 1)}
+            axes.scatter([ranks.get(row, math.nan) for row in measured], [*measured.values()], s=8)
             axes.set(xscale="log", xlabel="rank", ylabel=f"share of {top} neighbors common to two runs", ylim=(0, 1))
     if words or below is not None:
         shown = {row: share for row, share in measured.items() if below is None or share < below}

@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import INTERVAL
+from tiedtools.text.vocab import END
 from tiedtools.vectors.edit import BANDS
 from tiedtools.vectors.neighbors import largest
 from tiedtools.vectors.norms import unit
@@ -174,13 +175,18 @@ def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
     return shares
 
 
+def by_rank(runs: Runs) -> np.ndarray:
+    """Return the rows of the words of the text, the most frequent first, without `</s>`; a slice lacks some words."""
+    order = np.argsort(-runs.counts, kind="stable")
+    return order[[runs.counts[row] > 0 and runs.words[row] != END for row in order]]
+
+
 def bands(runs: Runs, sample: int, seed: int, top: int = 10) -> tuple[list[dict[str, Any]], dict[int, float]]:
     """Return the stability of words by frequency: a dict for each band of ranks, and the share of each word measured.
 
     sample  number of words drawn from each band
     """
-    rng, order, lines, measured = np.random.default_rng(seed), np.argsort(-runs.counts, kind="stable"), [], {}
-    order = order[[runs.words[row] != "</s>" for row in order]]
+    rng, order, lines, measured = np.random.default_rng(seed), by_rank(runs), [], {}
     for first, after in zip(BANDS, (*BANDS[1:], len(order) + 1)):
         band = order[first - 1 : after - 1]
         if not len(band):
