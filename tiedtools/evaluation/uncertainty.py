@@ -148,7 +148,7 @@ def cosine_of(runs: Runs, one: Sum, two: Sum) -> np.ndarray:
     for k in np.flatnonzero((runs.present[:, rows] > 0).all(1)):
         units = unit(np.asarray(runs.matrix[k][rows], np.float32)) * [[sign] for _, sign in (*one, *two)]
         values[k] = np.prod(unit(np.stack([units[: len(one)].sum(0), units[len(one) :].sum(0)])), 0).sum()
-    return values
+    return np.clip(values, -1, 1)  # rounding can exceed 1
 
 
 def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
