@@ -115,8 +115,8 @@ def analogies(
                     continue
                 used &= known_first
                 (a, a_whole), (b, b_whole) = split(right_first, used, n_first), split(right, used, len(runs))
-                gap, low, high, _ = difference(a, b, a_whole, b_whole)
-                figures = dict(questions=int(used.sum()), difference=gap, low=max(low, -1.0), high=min(high, 1.0))
+                gap, low, high, _ = difference(a, b, a_whole, b_whole, widest=1)
+                figures = dict(questions=int(used.sum()), difference=gap, low=low, high=high)
                 differences.append(dict(section=section, **figures, **label))
     return lines, differences
 

@@ -66,10 +66,11 @@ def estimate(values: Any, whole: Any = (), fisher: bool = True) -> Estimate:
     return Estimate(mean, min(mean, float(low)), max(mean, float(high)), n)
 
 
-def difference(one: Any, two: Any, one_whole: Any = (), two_whole: Any = ()) -> Estimate:
+def difference(one: Any, two: Any, one_whole: Any = (), two_whole: Any = (), widest: float = 2) -> Estimate:
     """Return the Estimate of mean(two) - mean(one), the values of independent runs, with Welch's t-interval.
 
     one_whole, two_whole  values in runs on the whole texts, as for `estimate`
+    widest                largest possible difference, to which the interval is clipped: 2 for cosines and correlations
     """
     samples, wholes = [known(one), known(two)], [known(one_whole), known(two_whole)]
     n = min(map(len, samples))
@@ -83,7 +84,8 @@ def difference(one: Any, two: Any, one_whole: Any = (), two_whole: Any = ()) -> 
     scale = np.square(variances) @ [1 / (len(sample) - 1) for sample in samples]
     freedom = variances.sum() ** 2 / scale if scale else n - 1
     reach = stdtrit(freedom, TAILS[1] / 100) * np.sqrt(variances.sum())
-    return Estimate(gap, float(gap - reach), float(gap + reach), n)
+    low, high = np.clip([gap - reach, gap + reach], -widest, widest).tolist()
+    return Estimate(gap, low, high, n)
 
 
 def cosines(runs: Runs, sums: Sequence[Sum], columns: int) -> Iterator[np.ndarray]:
