@@ -164,9 +164,9 @@ def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
         sums = [[(row, 1)] for row in rows[part]]
         for k, block in enumerate(cosines(runs, sums, len(runs.words))):
             block[np.arange(len(sums)), rows[part]] = np.nan
-            block[np.isnan(block)] = -2
-            chosen = np.argpartition(-block, top - 1)[:, :top]
-            nearest[part, k] = np.where(np.take_along_axis(block, chosen, 1) == -2, -1, chosen)
+            for place, values in enumerate(block, part.start):
+                chosen = largest(values, top)  # of equal cosines, those of the first words, as in `neighbors`
+                nearest[place, k, : len(chosen)] = chosen
     shares = np.full(len(rows), np.nan)
     for k, lists in enumerate(nearest):
         lists = lists[(lists >= 0).any(1)]
