@@ -127,8 +127,9 @@ def eval_sim(
     the line `mean` compares the means over the sets.
 
     A file of runs (`tiedtools w2v --runs`) has the mean rho over the runs on the whole text or, without these, over all
-    runs, its 95% interval over the runs (low, high), and the bootstrap interval of the mean over pairs (pairs_low,
-    pairs_high); differences have Welch's interval over the runs of both files, no p-value, and no line `mean`.
+    runs, on the pairs that every run covers, its 95% interval over the runs (low, high), and the bootstrap interval of
+    the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over the runs of both files, no
+    p-value, and no line `mean`.
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate, read_set
     from tiedtools.models.composing import needed
@@ -146,7 +147,7 @@ def eval_sim(
         loaded = [read_set(path, name) for name, path in sets.items()]
         lines, differences = similarities(read_runs(files, **reading), loaded, case, bootstrap, seed)
         columns = ["set", "pairs", "covered", "runs", "rho", "low", "high", "pairs_low", "pairs_high", "file"]
-        text = tables((columns, lines), (["set", "difference", "low", "high", "file"], differences))
+        text = tables((columns, lines), (["set", "pairs", "difference", "low", "high", "file"], differences))
         return Answer(text, {**policy, "results": lines, "differences": differences})
     read = lambda file: Vectors.read(file, **reading)
     results, differences = evaluate(files, read, sets, oov, case, bootstrap, seed, needed)

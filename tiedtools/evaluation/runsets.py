@@ -84,7 +84,8 @@ def similarities(
             used, sizes = covered(*both), (first[1], len(runs))  # type: ignore[index]
             a, b = (np.split(rhos(one, used, of_file), [n]) for of_file, n in zip(both, sizes))
             gap, low, high, _ = difference(a[0], b[0], a[1], b[1])
-            differences.append(dict(set=one.name, difference=gap, low=low, high=high, file=file))
+            counts = dict(set=one.name, pairs=int(used.sum()))
+            differences.append(dict(**counts, difference=gap, low=low, high=high, file=file))
         first = first or (judged, len(runs))
     return lines, differences
 
