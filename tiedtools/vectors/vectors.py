@@ -235,8 +235,7 @@ class Vectors(GensimNames):
         Raises TiedtoolsError for a sum of vectors of different dimensions.
         """
         if which == "sum" and emb_in.shape != emb_out.shape:
-            dims = f"{emb_in.shape[1]} and {emb_out.shape[1]} dimensions"
-            raise TiedtoolsError(f"the input and output vectors have {dims}, which cannot be added; use one of them")
+            raise TiedtoolsError("input and output vectors of different dimensions cannot be added; use one of them")
         if which == "concat":
             return cls(words, np.concatenate([emb_in, emb_out], 1))
         return cls(words, emb_in + emb_out if which == "sum" else emb_out if which == "out" else emb_in)
