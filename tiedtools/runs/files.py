@@ -236,8 +236,15 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             target = relative(suffixed(target, "diverged"))
         elif self.stopped:
             self.back_up(target)
+            self.mark(partial, target)
         os.replace(partial, target)
         return target
+
+    def mark(self, partial: str, target: str) -> None:
+        """Write the manifest beside a model of a stopped run; without it, one left by a killed process is finished."""
+        if (path := target + manifest.SUFFIX) in map(os.path.realpath, self.manifest_paths.values()):
+            with contextlib.suppress(TiedtoolsError), open_output(path) as file:
+                manifest.write(file, self.record.complete(self.stopped, {"output": partial}))
 
     def put_early(self, partial: str, target: str) -> None:
         """Rename a file completed during training."""
