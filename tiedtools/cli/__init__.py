@@ -121,6 +121,10 @@ class LazyGroup(click.Group):
             status = fail(f"tiedtools: {f'{source}: ' * bool(source)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
+        except RuntimeError as error:
+            if "start new thread" not in str(error):
+                raise
+            status = fail("tiedtools: the system cannot start a thread; raise its limits (ulimit -u, ulimit -v)")
         sys.exit(flush_output(status if isinstance(status, int) else 0))
 
 
