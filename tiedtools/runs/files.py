@@ -286,7 +286,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
             if isinstance(failure, Exception) and failure is not raised and not isinstance(failure, BrokenPipeError):
                 log.warning(f"tiedtools: {failure}")
         if raised:
-            raise raised
+            raise self.explain(raised, "after training") if isinstance(raised, KeyboardInterrupt) else raised
 
     def write_manifests(self) -> None:
         """Write the manifests if one of MODELS was written; remove manifests of earlier runs next to these outputs."""
