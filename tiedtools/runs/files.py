@@ -114,7 +114,7 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
 
             if self.log_path is not None:
                 if not os.path.exists(self.log_path):
-                    stack.callback(remove_empty, self.log_path)
+                    stack.callback(remove_empty, os.path.realpath(self.log_path))
                 try:
                     self.log = stack.enter_context(open_log(self.log_path))
                 except OSError as error:
