@@ -41,7 +41,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
 PARALLEL = ["w2v"], ["vocab"]  # commands that support several ranks
-FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: of standard output
 HELP = "-h"  # click parses a misspelled -hiden as -h followed by other letters
 BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
 
@@ -117,7 +117,8 @@ class LazyGroup(click.Group):
             status = usage(source, message) if isinstance(error, Contradiction) else fail(f"tiedtools: {message}")
         except OSError as error:
             source = repr("") if error.filename == "" else error.filename
-            source = source or ("standard output: cannot be written" if error.errno in FULL else None)
+            unnamed = dict.fromkeys(FULL, "standard output: cannot be written") | {errno.ENOENT: "the current folder"}
+            source = source or unnamed.get(error.errno or 0)
             status = fail(f"tiedtools: {f'{source}: ' * bool(source)}{reason(error)}")
         except MemoryError as error:
             status = fail(f"tiedtools: out of memory: {error}")
