@@ -88,13 +88,18 @@ def train_slices(
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     slices = [*zip(names, texts, outputs)]
-    missing = [each for each in slices if not os.path.exists(each[2]) or len(Runs.load(each[2])) < run["runs"]]
+    wants = lambda path: not os.path.exists(path) or os.path.exists(f"{path}.checkpoint")
+    missing = [each for each in slices if wants(each[2]) or len(Runs.load(each[2])) < run["runs"]]
     if not missing:
         fewest = min(len(Runs.load(output)) for output in outputs)
         log.info(f"already complete ({len(slices)} slices of {counted(fewest, 'run')}); raise `runs` for more")
     for name, text, output in missing:
         log.info(f"slice {name}")
-        train(Word2Vec(**settings).trainer(text, output=output, **unchecked, **start, **run))
+        checkpoint = f"{output}.checkpoint"  # has the runs that are finished
+        files = dict(output=output, checkpoint=checkpoint, resume=True)
+        train(Word2Vec(**settings).trainer(text, **files, **unchecked, **start, **run))
+        if os.path.exists(checkpoint):
+            os.remove(checkpoint)
 
 
 def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:
