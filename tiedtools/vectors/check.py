@@ -93,7 +93,7 @@ class Check(Rows):
         self.format = "model"
         if modelfile.is_rnnlm(path):
             return self.check_matrix(*read_model(path, which))
-        header, arrays = modelfile.read(path)
+        header, arrays = modelfile.read(path, expected="runs" if path.endswith(".runs") else "model")
         for name, array in arrays.items():
             if name != "emb_in" and array.dtype.kind == "f" and not np.isfinite(array).all():
                 self.oddity("not finite", "", f"the array {name} has values that are nan or infinite")
