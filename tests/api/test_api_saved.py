@@ -258,8 +258,9 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run, caplog):
     caplog.set_level("INFO"), train_slices(settings, texts, str(part), trained.append)
     assert len(trained) == 2 and "already complete (3 slices of 1 run)" in caplog.text
     assert all((part / name).read_bytes() == (whole / name).read_bytes() for name in names)
+    (part / "1830s.runs.checkpoint").touch(), train_slices(settings, texts, str(part), trained.append)
     train_slices(settings, texts, str(part), trained.append, runs=2)  # more than there are
-    assert len(trained) == 5
+    assert len(trained) == 6 and trained[2].files.resume
 
 
 @pytest.mark.parametrize("options", ["--valid x", "--save-model m.npz", "--checkpoint c", "-output -", ""])

@@ -170,10 +170,8 @@ def test_the_log_names_a_quota(monkeypatch, run):
 
 
 def test_messages():
-    assert perplexity(math.log(50)) == pytest.approx(50)
-    assert perplexity(3 * math.log(50), 3) == pytest.approx(50)
-    assert perplexity(1e4) == math.inf and math.isnan(perplexity(math.nan))
-    assert perplexity(5.0, 0) is None
+    assert perplexity(math.log(50)) == pytest.approx(50) and perplexity(3 * math.log(50), 3) == pytest.approx(50)
+    assert perplexity(1e4) == math.inf and math.isnan(perplexity(math.nan)) and perplexity(5.0, 0) is None
     assert [in_digits(figure) for figure in (None, math.inf, 12.345, 1234567.0)] == [
         "undefined", "infinite", "12.35", "1.23e+06"
     ]  # fmt: skip

@@ -54,8 +54,7 @@ def test_neighbors_analogies_and_cosines_of_runs(run, files):
     counts = tt.Vectors.read(f"{files[1]}:2").counts
     assert counts.tolist() == [tt.load(files[1]).counts[tt.load(files[1]).index[w]] for w in tt.load(f"{files[1]}:2")]
     result = run("nn", files[0], "Alpha", "beta")
-    assert result.exit_code == 1
-    assert "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout
+    assert result.exit_code == 1 and "Alpha" in result.stderr and "alpha" in result.stderr and "beta" in result.stdout
     found, _ = answer(run, "analogy", files[0], "alpha", "beta", "gamma", "--top", 4)
     words = [row["neighbor"] for row in found["answers"]["alpha beta gamma"]]
     assert len(words) == 4 and not {"alpha", "beta", "gamma"} & set(words)

@@ -17,6 +17,8 @@ from tiedtools.cli import COMMANDS
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import integer, json_option, option
 
+ERRORS = {"bad": TiedtoolsError("bad: is bad; give a good one"), "thread": RuntimeError("can't start new thread")}
+
 
 @command("toy", "Count words.", reads="texts", writes="output")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
@@ -26,8 +28,8 @@ from tiedtools.cli.options import integer, json_option, option
 def toy(texts, top):
     """Print the first words of each TEXT."""
     for text in texts:
-        if text == "bad":
-            raise TiedtoolsError("bad: is bad; give a good one")
+        if text in ERRORS:
+            raise ERRORS[text]
         yield Answer(f"{text} {top}\n", {"text": text, "top": math.nan if top > 5 else top}, status=int(text == "odd"))
 
 
@@ -60,6 +62,7 @@ def test_text_json_and_output_files(run, tmp_path):
 def test_errors_are_one_line(run, tmp_path):
     result = run("toy", "a", "bad", "b")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "a 2\n", "tiedtools: bad: is bad; give a good one\n")
+    run.fails(1, "the system cannot start a thread; raise its limits (ulimit -u, ulimit -v)", "toy", "thread")
     for arguments, problem in (
         (["-", "-"], "standard input can be read only once; give a file for the other"),
         (["--tpo", 3], "No such option '--tpo'. Did you mean '--top'?"),

@@ -120,8 +120,7 @@ def test_correct_answers_match_the_definition(toy, method):
     vectors, analogy_set = grid(), read_set(toy[0])
     answered = answer(vectors, analogy_set, method)
     expected = [by_definition(vectors, asked[:3], method)[0][0] == asked[3] for asked in analogy_set.questions]
-    assert answered.right.tolist() == expected and 5 < sum(expected) < len(expected) - 5
-    assert answered.known.all()
+    assert answered.right.tolist() == expected and 5 < sum(expected) < len(expected) - 5 and answered.known.all()
 
 
 def test_restrict_and_sections(toy):
@@ -129,8 +128,7 @@ def test_restrict_and_sections(toy):
     few = Vectors(vectors.words[:15], vectors.matrix[:15])
     answered, expected = answer(vectors, analogy_set, restrict=15), answer(few, analogy_set)
     # x0 y0 ... x6 y6 x7: 20 questions of five pairs and 2 of two.
-    assert answered.known.sum() == expected.known.sum() == 22
-    assert answered.right.tolist() == expected.right.tolist()
+    assert answered.known.sum() == expected.known.sum() == 22 and answered.right.tolist() == expected.right.tolist()
     assert answered.right[answered.known].tolist() != answer(vectors, analogy_set).right[answered.known].tolist()
     lines = by_section(summarize(analogy_set, answer(Vectors.read(toy[2]), analogy_set)))
     assert list(lines) == [*SECTIONS, "semantic", "syntactic", "total"]

@@ -15,7 +15,7 @@ from tiedtools.base.errors import Diverged, TiedtoolsError
 from tiedtools.cli.report import Report
 from tiedtools.models.lm.trainer import LstmTrainer
 from tiedtools.runs import files as runfiles
-from tiedtools.runs.files import RunFiles
+from tiedtools.runs.files import RunFiles, is_finished
 from tiedtools.runs.progress import Bar
 from tiedtools.training import scoring
 
@@ -114,6 +114,10 @@ def test_a_failed_backup_of_the_log_does_not_fail_the_run(train, tmp_path):
         files.begin_log()
         files.finish(None, {})
     assert not files.backups and (tmp_path / "log.finished").is_dir()
+    os.symlink("nothing", "link")
+    with pytest.raises(ZeroDivisionError), RunFiles({}, log_path="link"):
+        1 / 0
+    assert os.path.islink("link") and not os.path.exists("link")
 
 
 def test_a_failed_run_writes_no_manifest(train, tmp_path):
@@ -169,7 +173,7 @@ def test_a_diverged_run_does_not_remove_an_unfinished_output(tmp_path, existed, 
 
 def test_an_output_counts_as_written_if_a_signal_arrives_meanwhile(tmp_path, no_signals):
     """Only outputs that count as written get a manifest."""
-    with pytest.raises(KeyboardInterrupt), RunFiles({"a": str(tmp_path / "a")}) as files:
+    with pytest.raises(KeyboardInterrupt, match="after training"), RunFiles({"a": str(tmp_path / "a")}) as files:
         files.write("a", lambda file: interrupts.handle(signal.SIGINT, None))
         assert files.done == {"a": str(tmp_path / "a")}
 
@@ -180,6 +184,10 @@ def test_outputs_of_a_diverged_run_are_reported_with_relative_names(tmp_path, mo
         files.record.sources = SimpleNamespace(found=[])
         files.finish(Diverged("training diverged"), dict.fromkeys(files.outputs, lambda file: file.write(b"a")))
     assert str(files.explain(files.stopped, "")) == "training diverged; wrote a.diverged, b.diverged"
+    with RunFiles({"save_model": "m"}) as files:
+        files.record.sources, files.record.figures = SimpleNamespace(found=[]), {"threads": 1}
+        files.finish(KeyboardInterrupt(), {"save_model": lambda file: file.write(b"1")})
+        assert not is_finished("m")  # even if the process is killed here
 
 
 @pytest.mark.parametrize("owner, name", [(Bar, "close"), (LstmTrainer, "write_vectors"), (scoring, "evaluate")])

@@ -178,8 +178,9 @@ def test_problems_are_lines_limited_and_counted(run, tmp_path):
     assert lines[0].startswith(f"{tmp_path}/nowhere: cannot be read") and lines[1].endswith("1 problem")
     assert lines[2] == f"{good}: glove, 1 word of 1 number, all well"
     assert run("check", "-", "-").exit_code == 2
-    (tmp_path / "slices.txt").write_text("a\nb\n"), (tmp_path / "a.runs").touch()
-    assert run("check", tmp_path, tmp_path / "slices.txt").stdout.count(" lists b.runs, which does not exist\n") == 2
+    (tmp_path / "slices.txt").write_text("a\nb\n"), (tmp_path / "a.runs").write_bytes(b"PK\3\4")
+    found = run("check", tmp_path, tmp_path / "slices.txt", tmp_path / "a.runs").stdout
+    assert found.count(" lists b.runs, which does not exist\n") == 2 and "written by `tiedtools w2v --runs" in found
 
 
 NUMBERS = np.float32([1.5, -2.25]).tobytes()

@@ -41,7 +41,7 @@ COMMANDS = {  # command -> module:function in cli/; the help lists them in this 
 SECTIONS = {"w2v": "Train", "nn": "Use", "eval-analogy": "Evaluate", "data": "Prepare"}  # first command -> title
 NO_COMMAND = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 prints this help to stdout
 PARALLEL = ["w2v"], ["vocab"]  # commands that support several ranks
-FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: of standard output
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO  # without a file name: standard output cannot be written
 HELP = "-h"  # click parses a misspelled -hiden as -h followed by other letters
 BROKEN_PIPE = 141  # exit status when the reader of a pipe has exited (`| head`)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
-from tiedtools.files import manifest, modelfile
+from tiedtools.files import digests, manifest, modelfile
 from tiedtools.vectors import rnnlmformat
 from tiedtools.vectors.matrixfiles import COUNTED, read_list
 from tiedtools.vectors.modelvectors import files_read, find_model
@@ -74,7 +74,7 @@ def settings(path: str) -> dict[str, Any]:
 
 
 def recorded(path: str) -> dict[str, Any] | None:
-    """Return the manifest of a vector file; None if there is none, or if a file or word list in it has another size."""
+    """Return the manifest of a vector file; None if there is none, or if it is of another file or word list."""
     try:
         with open(manifest.beside(path), "rb") as file:
             record = manifest.loads(file.read(), file.name)
@@ -82,6 +82,8 @@ def recorded(path: str) -> dict[str, Any] | None:
         outputs = {(os.path.basename(str(output.get("path"))), output.get("bytes")) for output in record["outputs"]}
         files, known = [(os.path.basename(file), os.path.getsize(file)) for file in files_read(path)], dict(outputs)
         lists = all(file in outputs or file[0] not in known for file in files[1:])
+        if os.path.getmtime(path) > os.path.getmtime(manifest.beside(path)):  # replaced since, or copied after it
+            lists &= digests.of_file(path)["sha256"] in [output.get("sha256") for output in record["outputs"]]
         return record if lists and any((name, size) in outputs for name in names) else None
     except (OSError, TiedtoolsError):
         return None
