@@ -55,15 +55,15 @@ def read_parts(path: str, which: str) -> tuple[dict[str, Any], list[str], dict[s
 
     which  see `find_model`; "source": read the source words of a translation model
     """
-    source = which == "source"
+    source, kind = which == "source", modelfile.kind(path)
+    modelfile.refuse_checkpoint(path, kind)
+    if source and not ((family := FAMILIES.get(str(kind))) and "source" in family.sides):
+        raise TiedtoolsError(f"{path}: has no source vectors; give {TRANSLATION}, of {commands(TRANSLATION)}")
     if modelfile.is_rnnlm(path):
         contents = rnnlmformat.read(path)
         return {}, contents.vocab.words, {name: contents.arrays[name] for name in ("emb_in", "word_out")}
     needed = ("emb_in",) if which == "in" else MATRICES
     header, arrays = modelfile.read(path, {"header", "words", "source_words", *needed})
-    modelfile.refuse_checkpoint(path, header.get("kind"))
-    if source and not ((family := FAMILIES.get(str(header.get("kind")))) and "source" in family.sides):
-        raise TiedtoolsError(f"{path}: has no source vectors; give {TRANSLATION}, of {commands(TRANSLATION)}")
     words = modelfile.take_words(path, arrays)
     if source and "source_words" in arrays:  # absent if the vocabulary is joint
         words = modelfile.take_words(path, arrays, name="source_words")
