@@ -30,7 +30,7 @@ def runs(*scales, counts=COUNTS):
 
 VECTORS, RUNS = tt.Vectors(WORDS, MATRIX), tt.Runs.of(runs(*[0.6] * 6))
 VECTORS.counts = COUNTS
-SLICES = {"1990": runs(0), "2000": runs(0.2, counts=COUNTS * (np.arange(len(WORDS)) != 7)), "<2010>": runs(0.4)}
+SLICES = {1990: runs(0), "2000": runs(0.2, counts=COUNTS * (np.arange(len(WORDS)) != 7)), "<2010>": runs(0.4)}
 SOURCES = {"vectors": VECTORS, "runs": RUNS, "slices": SLICES}
 
 
@@ -68,10 +68,10 @@ def test_data_of_pages(pages):
     np.testing.assert_allclose([np.linalg.norm(frame[name]) for name in "xy"], spread, rtol=1e-4)
     data, frames = contents((pages / "slices.html").read_text())
     row, other = (data["words"].index(word) for word in ("w7", "w5"))
-    assert data["names"] == [*SLICES] and [frame["counts"][row] for frame in frames] == [COUNTS[7], 0, COUNTS[7]]
+    assert data["names"] == [*map(str, SLICES)] and [f["counts"][row] for f in frames] == [COUNTS[7], 0, COUNTS[7]]
     assert [[*np.isnan([frame["x"][row], frame["cosines"][row]])] for frame in frames][1] == [True, True]
     assert not np.isnan(frames[2]["x"]).any() and frames[1]["ids"][10 * row] == -1
-    a, b = (each.matrix[0, 5] / np.linalg.norm(each.matrix[0, 5]) for each in (SLICES["1990"], SLICES["<2010>"]))
+    a, b = (each.matrix[0, 5] / np.linalg.norm(each.matrix[0, 5]) for each in (SLICES[1990], SLICES["<2010>"]))
     np.testing.assert_allclose([frames[k]["cosines"][other] for k in (0, 2)], [1, a @ b], atol=1e-3)
 
 

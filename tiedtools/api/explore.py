@@ -107,7 +107,7 @@ def contents(
     pack = lambda array: base64.b64encode(array.astype("<f4").tobytes()).decode()
     packed = [{name: pack(array) for name, array in frame.items()} for frame in frames]
     packed = [{"counts": count.tolist(), **frame} for count, frame in zip(counts, packed)]
-    of_page = dict(names=list(parts), top=top, columns=columns, axes=list(axes), runs=runs)
+    of_page = dict(names=[*map(str, parts)], top=top, columns=columns, axes=list(axes), runs=runs)
     return dict(words=words, frames=packed, counted=any(count[0] > 0 for count in counts), **of_page)
 
 
