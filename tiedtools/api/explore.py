@@ -27,6 +27,7 @@ from tiedtools.evaluation.comparison import PROJECTIONS, word_map
 from tiedtools.files.output import open_output, refuse_clashes
 from tiedtools.text.sources import counted, is_path
 from tiedtools.vectors.counts import default_min_count
+from tiedtools.vectors.edit import refuse_dimensions
 from tiedtools.vectors.neighbors import Candidates, neighbors
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs, is_runs, is_slices
@@ -91,6 +92,7 @@ def contents(
         rows = np.array([row_of[word] for word in own_words], np.int64)
         mapped = units.any(1) & np.isfinite(units).all(1)
         places.append((rows[mapped], units[mapped]))
+        refuse_dimensions(places[0][1].shape[1], units.shape[1])
         ids, scores = np.full((N, top), -1.0), np.zeros((N, top, columns))
         for row, answer in zip(rows, answers):
             for place, (word, *values) in enumerate(answer):
