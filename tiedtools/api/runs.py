@@ -69,8 +69,9 @@ class Runs(runs.Runs):
         words = listed(words)
         if unknown := [word for word in words if word not in self.index]:
             raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")
-        if checked("top", top, int, Range(1)) >= len(self.words):
-            raise TiedtoolsError(f"{len(self.words)} words are too few for {top} neighbors; lower `top`")
+        n = int((self.counts > 0).sum())  # a slice lacks words of the others
+        if checked("top", top, int, Range(1)) >= n:
+            raise TiedtoolsError(f"{n} words are too few for {top} neighbors; lower `top`")
         shares: list[float] = uncertainty.stability(self, [self.index[word] for word in words], top).tolist()
         return shares
 

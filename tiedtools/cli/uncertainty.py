@@ -156,8 +156,8 @@ def stability(
     if words:
         warn_idle(click.get_current_context(), dict.fromkeys(("sample", "seed"), "with WORD"))
     runs = Runs.read(path)
-    if top >= len(runs.words):
-        raise TiedtoolsError(f"{path}: has {len(runs.words)} words, too few for {top} neighbors; lower `top`")
+    if top >= (n := int((runs.counts > 0).sum())):  # a slice lacks words of the others
+        raise TiedtoolsError(f"{path}: has {n} words, too few for {top} neighbors; lower `top`")
     index = runs.index
     if unknown := [word for word in words if word not in index]:
         raise TiedtoolsError(f"{path}: no vector for {unknown[0]!r}; check its spelling")
