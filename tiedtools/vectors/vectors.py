@@ -374,8 +374,8 @@ def files_written(path: str, format: str) -> list[str]:
 
 
 def refuse_absent(paths: Iterable[str], format: str | None = None) -> None:
-    """Raise TiedtoolsError if one of several vector files does not exist, before the first is read."""
-    refuse_missing([file for path in paths for file in files_read(path, format)])
+    """Raise TiedtoolsError if one of several vector files, or folders, does not exist, before the first is read."""
+    refuse_missing([file for path in paths for file in ([path] if os.path.isdir(path) else files_read(path, format))])
 
 
 def trained_format(path: str | None, binary: bool = False, two_files: bool = True) -> str:
