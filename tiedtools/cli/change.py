@@ -64,6 +64,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     from tiedtools.api.slices import read_slices
     from tiedtools.evaluation.runsets import runs_of
     from tiedtools.evaluation.shift import adjusted, changes
+    from tiedtools.text.vocab import END
 
     path = options["words"]
     named = (line.strip() for _, line in numbered_lines(path)) if path is not None else ()
@@ -101,7 +102,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
         lines = lines[: options["top"] or None]
     text = aligned(lines if listed else lines[: options["top"] or None])
     text += missing(one, only_a, listed) + missing(two, only_b, listed)
-    unknown = [word for word in absent if word not in {*only_a, *only_b}]
+    unknown = [word for word in absent if word not in {*only_a, *only_b, END}]
     text += f"in neither: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
