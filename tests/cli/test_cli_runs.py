@@ -93,11 +93,11 @@ def test_stability_and_change(run, files, folder):
     assert answer(run, "stability", files[0], "alpha", "--top", 3)[0]["results"][0]["word"] == "alpha"
     below = answer(run, "stability", files[0], "--below", 0.2, "--top", 3)[0]["results"]
     assert all(row["shared"] < 0.2 for row in below) and run("stability", files[0], "--top", 100).exit_code == 1
-    (folder / "list").write_text("</s>\nalpha\nomega\nw29\nalpha\n")
+    (folder / "list").write_text("</s>\nalpha\nomega\u00a0 \nw29\nalpha\n")
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
-    assert found["absent"] == ["</s>", "omega", "w29"] and "w29" in found["only_a"] and "w29" in lines[-2]
-    assert lines[-1] == "in neither: 1: omega"
+    assert found["absent"] == ["</s>", "omega\u00a0", "w29"] and "w29" in found["only_a"] and "w29" in lines[-2]
+    assert lines[-1] == "in neither: 1: omega\u00a0"
     row = found["results"][0]
     assert row["low"] <= row["change"] <= row["high"] and row["expected"] > 0
     rows = answer(run, "shift", *files)[0]["results"]

@@ -67,7 +67,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     from tiedtools.text.vocab import END
 
     path = options["words"]
-    named = (line.strip() for _, line in numbered_lines(path)) if path is not None else ()
+    named = (line.strip(" \t\r") for _, line in numbered_lines(path)) if path is not None else ()
     listed = None if path is None else [*dict.fromkeys(filter(None, named))]
     if listed == []:
         raise TiedtoolsError(f"{path}: no words; give one per line")
