@@ -174,8 +174,7 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
     assert [tuple(line.values())[:4] for line in lines] == expected and (only_one, only_two) == (["w3"], [])
     p = (1 + (np.array(permuted) >= observed).sum(0)) / 3
     assert [line["p"] for line in lines] == p[there].tolist()
-    q = [line["q"] for line in shift.adjusted([{"p": 0.01}, {"p": 0.04}, {"p": 0.03}])]
-    assert q == pytest.approx([0.03, 0.04, 0.04])
+    assert [x["q"] for x in shift.adjusted([{"p": p} for p in (0.01, 0.04, 0.03)])] == pytest.approx([0.03, 0.04, 0.04])
 
 
 def file_of_runs(seed, lost):
@@ -193,9 +192,8 @@ def test_runs_are_evaluated_on_what_all_of_them_cover(tmp_path):
     pairs = similarity.read_set(write_set(tmp_path / "set", triples))
     asked = analogysets.AnalogySet(questions(0, 6), {"total": np.ones(30, bool)}, np.full(30, "total"))
     judged = [[similarity.judge(v, pairs, case="as-is") for v in runsets.each(r)] for _, r in files]
-    rho = lambda j, used: similarity.spearman(pairs.scores[used], j.cosines[used])
     answered = [[analogysets.answer(v, asked, case="as-is") for v in runsets.each(r)] for _, r in files]
-    share = lambda a, used: a.right[used].mean()
+    rho, share = lambda j, u: similarity.spearman(pairs.scores[u], j.cosines[u]), lambda a, u: a.right[u].mean()
     tables = runsets.similarities(files, [pairs], "as-is", 200, 1), runsets.analogies(files, asked, None, None, "as-is")
     for line, of_file in zip(tables[0][0], judged):
         used = np.logical_and.reduce([j.known for j in of_file])
@@ -212,6 +210,8 @@ def test_runs_are_evaluated_on_what_all_of_them_cover(tmp_path):
         (a, a_whole), (b, b_whole) = (split(of_file, covers[0] & covers[1]) for of_file in of_files)
         gap = uncertainty.difference(a, b, a_whole, b_whole, 2 if fisher else 1)[:3]
         assert [*gaps[0].values()][1:5] == pytest.approx([(covers[0] & covers[1]).sum(), *gap])
+    runs = Runs([*"Aabc"], np.zeros((2, 4, 1)), np.eye(2, 4, 1), np.eye(4)[0], {})  # no run has A, only the text
+    assert runsets.spelled(["ABc"], runs, "fallback") == [("A", "b", None)]
     every = [comparison.compare(a, b, 50, 3, 1) for a, b in zip(*(runsets.each(r, False) for _, r in files))]
     values = [[r["cosines"]["rho"] for r in every], [r["subspaces"]["distance"] for r in every]]
     values += [[r["neighbors"][x]["value"] for r in every] for x in ("share", "jaccard")]

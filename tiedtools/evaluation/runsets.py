@@ -33,6 +33,16 @@ def read_runs(files: Iterable[str], **reading: Any) -> Files:
     return ((file, runs_of(file, **reading)) for file in files)
 
 
+def spelled(tuples: Iterable[Any], runs: Runs, case: str, restrict: int | None = None) -> list[tuple[Any, ...]]:
+    """Return tuples of words as a file of runs spells them, None for unknown words: a run without `Paris` must not
+    fall back to `paris`, unless all do. `case` as for similarity.find_row; restrict: only these first words.
+    """
+    words = [runs.words[row] for row in np.flatnonzero(runs.present.any(0) | (runs.counts > 0))][:restrict]
+    index = {word: row for row, word in enumerate(words)}
+    find = lambda word: words[row] if (row := similarity.find_row(index, word, case)) >= 0 else None
+    return [tuple(map(find, each)) for each in tuples]
+
+
 def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
     """Return which pairs of a set all runs of these files cover, bool [pairs]."""
     return np.logical_and.reduce([judged.used for runs in files for judged in runs])
@@ -75,7 +85,8 @@ def similarities(
     """
     lines, differences, first = Lines(), Lines(), None
     for file, runs in files:
-        by_run = [[similarity.judge(vectors, one, "skip", case) for one in sets] for vectors in each(runs)]
+        as_spelled = [one._replace(pairs=spelled(one.pairs, runs, case)) for one in sets]
+        by_run = [[similarity.judge(vectors, one, "skip", "as-is") for one in as_spelled] for vectors in each(runs)]
         similarity.explain([file], sets, *by_run)
         judged = [*zip(*by_run)]
         of_file = correlations(sets, judged, resamples, seed, len(runs.whole))
@@ -101,8 +112,9 @@ def analogies(
     split = lambda right, used, n: np.split(right[:, used].sum(1) / (used.sum() or np.nan), [n])
     lines, differences, first = Lines(), Lines(), dict[str, Any]()
     for file, runs in files:
+        as_spelled = questions._replace(questions=spelled(questions.questions, runs, case, restrict))
         for way in analogysets.methods_of(questions, method):
-            answered = [analogysets.answer(run, questions, way, restrict, case) for run in each(runs)]
+            answered = [analogysets.answer(run, as_spelled, way, restrict, "as-is") for run in each(runs)]
             known, right = (np.array(each) for each in zip(*answered))
             known, label = known.all(0), dict(method=way, file=file)
             known_first, right_first, n_first = first.setdefault(way, (known, right, len(runs)))
