@@ -97,7 +97,6 @@ def test_words_that_the_text_or_the_model_lacks(saved, tmp_path, caplog):
     assert (np.diff(vocab.counts[1:]) <= 0).all() and vocab.words[0] == "</s>"
     written = dict(line.split() for line in (tmp_path / "v").read_text().splitlines())
     assert {word: int(count) for word, count in written.items()} == expected
-    _, path = saved()
     other = [["other", "words", "here"]] * 50
     refused(lambda: tt.Word2Vec(**SMALL).fit(other, init_from=path))
     tt.Word2Vec(**{**SMALL, "sample": 0}).fit(other, init_from=path, grow=True)
@@ -112,10 +111,11 @@ def test_any_vectors_are_a_start(saved, tmp_path, name):
     else:
         spaced = tt.Vectors(["new york"], np.ones((1, 8)))  # left out
         (spaced.joined(old.vectors) if name == "v.npy" else old.vectors).write(tmp_path / name)
-    new = tt.Word2Vec(**SMALL).fit(SECOND, init_from=tmp_path / name, freeze="in")
-    np.testing.assert_allclose(rows(new, old.model.vocab.words), old.model.emb_in, atol=1e-5)
     absent = sorted(set(old.model.vocab.words) - {word for line in SECOND for word in line} - {"</s>"})
-    assert not rows(new, absent, "emb_out").any()
+    for how in dict(freeze="in"), dict(freeze="old", grow=True):  # which does not freeze output vectors of 0
+        new = tt.Word2Vec(**SMALL).fit(SECOND, init_from=tmp_path / name, **how)
+        np.testing.assert_allclose(rows(new, old.model.vocab.words), old.model.emb_in, atol=1e-5)
+        assert not rows(new, absent, "emb_out").any() and rows(new, ["w20"], "emb_out").all()
 
 
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
@@ -147,15 +147,15 @@ def test_a_continued_run_resumes_and_runs_start_alike(saved, tmp_path):
     refused(lambda: tt.Word2Vec(**SMALL).fit(SECOND, resume=True, **files, **{**options, "freeze": None}))
     old, path = saved()
     model = tt.Word2Vec(**SMALL).fit(SECOND, init_from=path, freeze="in", runs=3)
-    vectors = old.vectors
     for words, matrix in model.runs:
-        np.testing.assert_allclose(matrix, [vectors[word] for word in words], rtol=1e-3)
+        np.testing.assert_allclose(matrix, [old.vectors[word] for word in words], rtol=1e-3)
 
 
 @pytest.mark.parametrize("settings, options", [
     (dict(size=9), {}), (dict(tying="tied"), {}), (dict(tying="tied"), dict(init_from="first.npz:in", freeze="in")),
     (dict(hs=True, negative=0), {}), ({}, dict(init_from=None, freeze="in")), ({}, dict(init_from="none.npz")),
     ({}, dict(init_from="checkpoint")), ({}, dict(freeze="all")), ({}, dict(read_vocab="v")),
+    ({}, dict(init_from="first.npz:in", freeze="out")),
 ], ids=str)  # fmt: skip
 def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
     saved()

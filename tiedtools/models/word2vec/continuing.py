@@ -113,6 +113,9 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     if (freeze := continuation.freeze) in ("in", "out") and config.tying != "untied":
         problem = f"`freeze={freeze}` needs untied vectors: a tied model has one matrix"
         raise Contradiction(f"{problem}; use `freeze=old`, or align vectors")
+    if freeze == "out" and "emb_out" not in source.arrays:
+        problem = f"`freeze=out`: {source.path} has only input vectors, and output vectors of 0 teach nothing"
+        raise Contradiction(f"{problem}; omit it, or continue from a model")
     if freeze == "old" and not continuation.grow:
         raise Contradiction("`freeze=old` leaves nothing to train without `grow`; add it")
 
@@ -134,8 +137,8 @@ def start_from(model: Word2Vec, source: Source, continuation: Continuation) -> N
     frozen[known if continuation.freeze == "old" else slice(None)] = 1
     sides = {"in": "i", "out": "o", "old": "io", None: ""}[continuation.freeze]
     frozen_in, frozen_out = (frozen if side in sides else frozen[:0] for side in "io")
-    if not model.tied:
-        frozen_out = frozen_out[: len(model.emb_out)]
+    if not model.tied:  # output vectors that the source lacks are 0: frozen, they would teach new words nothing
+        frozen_out = frozen_out[: len(model.emb_out) if "emb_out" in source.arrays else 0]
     model.frozen = frozen_in, frozen_out
     model.continued = identity(files_read(source.path)[0], continuation)
 
