@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         "with --resample none": ("document",) if several.get("resample") == "none" else (),
         "with --runs, whose runs have one thread each": ("deterministic",) if runs >= config.threads else (),
         "with --init-from, without --grow": ("min_count", "max_vocab", "init_range") if unread else (),
-        "with --init-from": ("init_linear",) if "init_from" in several else (),
+        "with --init-from": ("init_linear",) if trainer and trainer.source and "proj" in trainer.source.arrays else (),
         "with --freeze old": ("lr_linear",) if several.get("freeze") == "old" else (),
         "without an MPI launcher": () if mpi else ("exchange_words", "exchange_precision"),
     }
