@@ -260,6 +260,8 @@ class Continuation(Checked):
     def mistakes(self) -> Iterator[Mistake]:
         for name in "grow", "freeze":
             yield f"`{name}` needs `init_from`, the file to continue from", not self.init_from and getattr(self, name)
+        problem = "`freeze=in` would leave the input vectors of new words random; omit it, or `grow`"
+        yield problem, self.grow and self.freeze == "in"
 
 
 @dataclasses.dataclass(frozen=True)

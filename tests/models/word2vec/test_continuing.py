@@ -155,7 +155,7 @@ def test_a_continued_run_resumes_and_runs_start_alike(saved, tmp_path):
     (dict(size=9), {}), (dict(tying="tied"), {}), (dict(tying="tied"), dict(init_from="first.npz:in", freeze="in")),
     (dict(hs=True, negative=0), {}), ({}, dict(init_from=None, freeze="in")), ({}, dict(init_from="none.npz")),
     ({}, dict(init_from="checkpoint")), ({}, dict(freeze="all")), ({}, dict(read_vocab="v")),
-    ({}, dict(init_from="first.npz:in", freeze="out")),
+    ({}, dict(init_from="first.npz:in", freeze="out")), ({}, dict(freeze="in", grow=True)),
 ], ids=str)  # fmt: skip
 def test_what_cannot_be_continued_is_refused(saved, tmp_path, settings, options):
     saved()
