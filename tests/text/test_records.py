@@ -93,10 +93,10 @@ def test_a_record_is_lines_a_line_or_a_document(unit, ids):
     assert words == [" abcd"[k].replace(" ", "</s>") for k in ids]
     source = prepared(io.BytesIO(as_json(["10\u00a0000 euros"]).encode()), field="text", unit=unit)
     assert encode([source]).vocab.words[1:] == ["10\u00a0000", "euros"]  # only ASCII white space separates words
-    source = prepared(io.BytesIO(as_json(["a b", "c\nd", "", "a"]).encode()), field="text", unit="record")
+    source = prepared(io.BytesIO(as_json(["a b", "c\nd", "", "\u00a0\na"]).encode()), field="text", unit="record")
     text = encode([source], marks=(marks := Marks("record")))
-    assert text.tokens_read == text.vocab.counts.sum() == 9 and text.vocab.counts[0] == 4  # none for separators
-    assert [len(document) for document in documents(text.ids, marks.bounds(text.ids))] == [3, 4, 2]
+    assert text.tokens_read == text.vocab.counts.sum() == 11 and text.vocab.counts[0] == 5  # none for separators
+    assert [len(document) for document in documents(text.ids, marks.bounds(text.ids))] == [3, 4, 4]
     assert Marks("line").bounds(np.array([0, 0, 1, 0, 0, 2, 0])).tolist() == [0, 5, 7]
 
 

@@ -71,7 +71,8 @@ class Raw:
             if self.unit == "line":
                 text = " ".join(WORD.findall(text))
             elif self.unit == "record":
-                text = "\n".join([*filter(str.strip, text.split("\n")), ""])
+                # Not str.strip for words, since U+00A0 is one.
+                text = "\n".join([*filter(str.strip if self.rules else WORD.search, text.split("\n")), ""])
             # A document ends with an empty line; no paragraph continues in the next record.
             yield text.removesuffix("\n" * (self.unit != "record")) + "\n" * (1 + (self.unit == "paragraph"))
 
