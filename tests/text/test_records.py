@@ -135,18 +135,18 @@ def paths(tmp_path):
 def test_documents_are_lines_paragraphs_or_files(paths, monkeypatch, kind, expected, threads):
     """Each has a word; rare words are dropped, and an empty line in a block by itself is one, too."""
     monkeypatch.setattr("tiedtools.text.sources.BLOCK", 5)
-    marks = Marks(kind)
-    text = encode(paths, 3, threads=threads, marks=marks)
+    text = encode(paths, 3, threads=threads, marks=(marks := Marks(kind)))
     words = ["\n", *text.vocab.words[1:]]
     shown = ["".join(words[k] + " " * bool(k) for k in ids) for ids in documents(text.ids, marks.bounds(text.ids))]
     assert [document.replace(" \n", "\n").rstrip(" ") for document in shown] == expected
+    same = encode(paths, vocab=text.vocab, threads=threads, marks=(given := Marks(kind)))
+    assert (given.bounds(same.ids) == marks.bounds(text.ids)).all() and same.tokens_read == text.tokens_read
     text = encode(paths[::-1], 3, marks=(marks := Marks("paragraph")))
     assert len(marks.bounds(text.ids)) == 1 + 2 + 3  # a paragraph ends with its file
 
 
 def test_rearranged_texts_are_their_documents_in_order(paths):
-    marks = Marks("line")
-    text = encode(paths, 1, marks=marks)
+    text = encode(paths, 1, marks=(marks := Marks("line")))
     bounds, order = marks.bounds(text.ids), np.array([3, 0, 3, 5])
     parts = documents(text.ids, bounds)
     new = rearranged(text.vocab.words, text.ids, bounds, order)

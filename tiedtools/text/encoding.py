@@ -13,6 +13,7 @@ import numpy as np
 
 from tiedtools.base.errors import unreadable
 from tiedtools.text.counting import BLOCK, common_vocab, count, renumber, writing_ids
+from tiedtools.text.lmtext import NO_UNK, ids_without_unk, with_unk
 from tiedtools.text.vocab import END, Vocab, no_words
 
 
@@ -108,7 +109,9 @@ def encode(
     file = tempfile.TemporaryFile(prefix="tiedtools-")
     text = EncodedText(vocab, file, 0, 0)  # type: ignore[arg-type]
     more = ranks is not None and ranks.rank < ranks.size - 1
-    table, text.tokens_read = count(paths, errors, vocab, file, None, threads, more, marks, end)
+    # For marks, unknown words have an ID while they are read, so that their lines are not empty.
+    words, unk = (with_unk(vocab, NO_UNK), NO_UNK) if marks and vocab else (vocab, None)
+    table, text.tokens_read = count(paths, errors, words, file, unk, threads, more, marks, end)
     with writing_ids():
         text.size = os.fstat(file.fileno()).st_size // 4
         found = table.counts[1:].any()
@@ -120,6 +123,8 @@ def encode(
                 text.vocab, new_id = table.vocab(*choice) if ranks is None else common_vocab(table, ranks, *choice)
             found = (new_id[1:] >= 0).any() if text.counts is None else text.counts[1:].any()
             text.size = renumber(file, new_id)
+        elif marks:
+            text.size = renumber(file, ids_without_unk(vocab))
     if not (found if ranks is None else any(ranks.exchange(bool(found)))):
         raise no_words(paths, text.tokens_read, None if grow else known)
     del table
@@ -136,8 +141,6 @@ class Marks:
     files    number of line ends before each file but the first
     starts   number of line ends before each document but the first; for lines, none
     omitted  number of line ends that are not kept
-
-    With a given vocabulary, a line of unknown words counts as an empty one.
     """
 
     def __init__(self, kind: str, unit: str | None = None) -> None:
