@@ -100,8 +100,7 @@ def test_invalid_utf8_is_counted(messages, errors, done, size):
     assert messages() == f"text: {done.format('4 invalid UTF-8 sequences')}, the first in line 3\n"
     with Decoder("-", errors) as decode:
         decode(b"\xff \n")
-    told = f"standard input: {done.format('1 invalid UTF-8 sequence')}, the first in line 1\n"
-    assert messages() == told
+    assert messages() == f"standard input: {done.format('1 invalid UTF-8 sequence')}, the first in line 1\n"
     with Decoder("text", errors) as decode:
         decode("caf\u00e9 \ufffd\n".encode())
     assert messages() == ""
@@ -159,6 +158,7 @@ def test_paths_open_files_and_urls(path, tmp_path):
         assert read(file) == read(SENTENCES[1:]) and not file.closed
     assert sources("s3://b/a text") == ["s3://b/a text"]
     assert sources(["s3://b/a text", "s3://b/k"]) == ["s3://b/a text", "s3://b/k"]
+    assert encode([io.StringIO("\ud800\udc80b\n")], errors="replace").vocab.words[1] == "\ufffd\ufffdb"
     assert words_of(" the  cat\n") == ["the", "cat"] == words_of(iter(["the", "cat"]))
     refused(lambda: words_of([1]), "a word is a str")
     assert isinstance(sources(pathlib.Path("a"))[0], str)

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ ZERO_BYTE = (
 )
 
 SURROGATE = "[\ud800-\udfff]"  # matches what UTF-8 cannot encode
+UNESCAPED = "[\ud800-\udc7f\udd00-\udfff]"  # those that stand for no byte
 STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
@@ -94,7 +96,8 @@ def as_chunks(source: Any) -> Chunks | None:
     if not read or not isinstance(first := read(0), str):
         return None
     texts = filter(None, itertools.chain([first], iter(lambda: read(BLOCK), "")))  # some readers ignore the size
-    return Chunks(text.encode("utf-8", "surrogateescape") for text in texts)
+    # A surrogate becomes an invalid byte, for which `errors` applies.
+    return Chunks(re.sub(UNESCAPED, "\udcff", text).encode("utf-8", "surrogateescape") for text in texts)
 
 
 @contextlib.contextmanager
