@@ -92,8 +92,8 @@ def test_texts_are_split_as_in_training(run, trained, path, tmp_path):
         assert docvec.stdout_bytes.startswith(f"{len(TEXTS)} 3\n".encode())
     similar = run("similar", model, raw, "--query", "THE CAT", "--json")
     assert json.loads(similar.stdout_bytes)["queries"][0]["text"] == "the cat"
-    predicted = run("predict", model, "--json", input=b"THE Cat\nMat").stdout_bytes.splitlines()
-    assert [json.loads(line)["context"] for line in predicted] == ["the cat", "mat"]
+    predicted = run("predict", model, "--json", input=b"THE Cat\nMat\n\a").stdout_bytes.splitlines()
+    assert [json.loads(line)["context"] for line in predicted] == ["the cat", "mat", ""]
     generated = run("generate", model, "--prompt", "THE Cat!", "--lines", 1, "--temperature", 0)
     assert generated.stdout_bytes.startswith(b"the cat !")
 

@@ -66,6 +66,8 @@ class Raw:
         """Yield the lines of the text, or its records, as strings that end in a newline."""
         if self.field is None:
             lines = decoded_lines(self.source, self.errors)
+            if self.unit == "line":  # the last line remains, too, if all its words are dropped
+                lines = (line.removesuffix("\n") + "\n" for line in lines)
             return (yield from (f"{line}\n" for line in lines) if self.unit == "lines" else lines)
         for text in records(self.source, self.field, self.errors):
             if self.unit == "line":
