@@ -222,7 +222,7 @@ def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
             if "\0" in text:
                 raise Wrong(line, ZERO_BYTE)
             try:
-                yield text.encode("utf-8", "surrogatepass").decode("utf-8", errors)
+                yield text.encode("utf-16", "surrogatepass").decode("utf-16", errors)  # in UTF-8, one becomes three
             except UnicodeDecodeError:
                 raise Wrong(line, "an unpaired surrogate; `errors='replace'` substitutes U+FFFD") from None
             number += 1
