@@ -198,7 +198,7 @@ def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
     ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),
     ([["a", 1]], "sentences:1: a word is a str, not int 1"), ([[b"a"]], "sentences:1: a word is a str, not bytes"),
     ([["a b"]], "'a b' is empty or contains whitespace"), ([["a", ""]], "'' is empty or contains whitespace"),
-    ([["a b", ""]], "'a b' is empty or contains whitespace"),
+    ([["a b", ""]], "'a b' is empty or contains whitespace"), ({"a": 1}, "found dict; give one of its columns"),
     ([["a\0"]], "contains whitespace or a zero byte"), ([["\udcff"]], "is not valid Unicode"),
     ([["x" * 30_000_000]], f"a word of more than {LONGEST_WORD:,} bytes"),
 ], ids=lambda value: str(value)[:20] if isinstance(value, str) else None)  # fmt: skip

@@ -104,10 +104,12 @@ class Sentences(Chunks):
     def __init__(self, sentences: Any) -> None:
         if getattr(sentences, "gi_frame", True) is None:
             raise Contradiction("sentences: this generator is exhausted; recreate it, or give a list of sentences")
+        what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
+        if isinstance(sentences, Mapping) or hasattr(sentences, "columns"):  # a data frame is iterated by their names
+            raise Mistyped(f"{what}; give one of its columns")
         try:
             numbered = enumerate(sentences, 1)
         except TypeError:
-            what = f"expected a path, a file, or an iterable of sentences, found {type(sentences).__name__}"
             raise Mistyped(f"{what}; give one of them") from None
         split = lambda sentence: WORD.findall(sentence) if self.raw and isinstance(sentence, str) else sentence
         super().__init__(as_line(number, split(sentence)) for number, sentence in numbered)
