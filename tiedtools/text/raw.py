@@ -256,7 +256,8 @@ def values(lines: Iterable[str], field: str) -> Iterator[tuple[int, str]]:
 def text_of(record: dict[str, Any], field: str, number: int) -> str:
     """Return the text in a field of a JSON object. Raises Wrong, with the number of its line."""
     value, path, problem = record, "", f"no field {quoted(field)}"
-    for name in [field] if field in record else field.split("."):
+    steps = [field] if field in record else field.split(".")
+    for name in steps:
         if not isinstance(value, dict) or name not in value:
             break
         value, path = value[name], f"{path}{name}."
@@ -265,7 +266,7 @@ def text_of(record: dict[str, Any], field: str, number: int) -> str:
             return value
         problem = f"{quoted(field)} is {KINDS.get(type(value), 'null')}, not text"
     names = [path + name for name in value] if isinstance(value, dict) else []
-    drop = f"drop such records: `jq -c 'select(.{field}? | strings)'`"
+    drop = f"drop such records: `jq -c 'select(.{'.'.join(map(json.dumps, steps))}? | strings)'`"
     raise Wrong(number, f"{problem}; {choice(names, drop)}")
 
 
