@@ -93,7 +93,7 @@ class Tokenizer:
         self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
         self.number = compiled(r"\p{Nd}+(?:[.,'’_٫٬]\p{Nd}+)*")
         self.no_spaces = compiled(NO_SPACES)
-        ordinal = r"|\d+\." if rules.language in ORDINALS else ""
+        ordinal = r"|\d\." if rules.language in ORDINALS else ""
         self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
         self.ends = compiled(r"[.!?…‽؟।۔][\p{Pe}\p{Pf}\p{Pi}\"'*_]*\Z")
         self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
@@ -139,7 +139,7 @@ class Tokenizer:
             self.unsegmented = self.unsegmented or not string.isascii() and bool(self.no_spaces.search(string))
             words = self.tokens(string)
             if not (self.keeps and string.isascii()):
-                words = [part for word in words for part in self.rewritten(word)]
+                words = self.rewritten(words)
         result = self.cased("".join([f" {word}" for word in words]))
         if rules.sentences and result:
             if self.begins.match(string):
@@ -158,8 +158,17 @@ class Tokenizer:
         parts = self.address.split(string)
         return [word for k, part in enumerate(parts) for word in ([part] if k % 2 else find(part))]
 
-    def rewritten(self, word: str) -> list[str]:
-        """Return the words that replace a word: itself, none, or several."""
+    def rewritten(self, words: list[str]) -> list[str]:
+        """Return the words that replace words, until each replaces itself."""
+        done, todo = [], words[::-1]
+        while todo:  # not recursive, since a word may have thousands of apostrophes
+            parts = self.parts(word := todo.pop())
+            done += [word] * (parts == [word])
+            todo += parts[::-1] * (parts != [word])
+        return done
+
+    def parts(self, word: str) -> list[str]:
+        """Return the words that replace a word: itself, none, or several, which may be replaced, too."""
         rules = self.rules
         if rules.numbers == "keep" and word.isalnum():
             return [word]
@@ -178,13 +187,10 @@ class Tokenizer:
         if self.apostrophes == "drop":
             return [unicodedata.normalize("NFC", word.replace("'", ""))]
         if self.apostrophes == "split":
-            return [new for part in word.replace("'", " ' ").split() for new in self.again(part)]
+            return [new for part in word.replace("'", " ' ").split() for new in self.tokens(part)]
         before, inner, after = self.contracted.fullmatch(word).groups()
-        return [part for part in (before, *self.again(inner), after) if part] if before or after else [word]
-
-    def again(self, part: str) -> list[str]:
-        """Return the words of a part of a word, which may be several: an accent after an apostrophe, and a letter."""
-        return [new for token in self.tokens(part) for new in self.rewritten(token)]
+        # The rest may be several words: an accent after an apostrophe, and a letter.
+        return [part for part in (before, *self.tokens(inner), after) if part] if before or after else [word]
 
 
 def may_have_address(string: str) -> bool:
