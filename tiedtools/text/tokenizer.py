@@ -28,7 +28,7 @@ CONTRACTIONS = {
 ELISIONS = "ca", "fr", "it"
 NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"  # scripts without spaces between words
 # URLs and e-mail addresses. Directly after a word in these scripts, or in katakana, a URL is ASCII.
-UNSPACED = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Block=Katakana}]"
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Block=Katakana}ｦ-ﾟ]"
 ADDRESS = (
     r"((?<={u})(?:(?i:https?|ftp)://|(?i:www)\.)[!-~--[\"<>]]*[a-zA-Z0-9/_~=&%+#-]"
     r"|(?<!\w)(?:(?i:https?|ftp)://|(?i:www)\.)[^\s\"<>]*[\p{{L}}\p{{N}}/_~=&%+#-]"
