@@ -154,8 +154,8 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
     # The rate of a model to continue from, trained with adam or adadelta, fits no other optimizer.
     rates = dict.fromkeys(OPTIMIZERS, Training.lr) | RATES if defaults.get("optimizer") in RATES else RATES
     settings = chosen(options, defaults, PRESETS, rates, SITES)
-    if options.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
-        settings["tying"] = "untied"  # `reuse` ties composed embeddings
+    if settings.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
+        settings["tying"] = "untied"  # that of a preset: `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
     check_averages(config, training)
     untied = options.get("tying") == "untied" and "reuse" not in options  # a saved model has both
