@@ -144,8 +144,11 @@ def train_lm(ctx: click.Context) -> None:
         more |= dict.fromkeys(("eval_batch", "keep"), "without a validation text")
     if trainer.config.subwords == "chars" and "hidden" in explicit:
         more["size"] = "with --subwords chars and --hidden"
-    if "init_from" in continued and not continued.get("grow"):
-        more |= dict.fromkeys(OF_NEW_MODELS, "with --init-from, without --grow")
+    if "init_from" in continued:
+        more |= {} if continued.get("grow") else dict.fromkeys(OF_NEW_WORDS, "with --init-from, without --grow")
+        # More syllables in a word add rows to the projection, which --init-by-width initializes.
+        names = [*OF_LAYERS, *["init_by_width"] * (trainer.config.subwords != "syllables")]
+        more |= dict.fromkeys(names, "with --init-from")
     warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
     training.train(ctx, trainer, LmReport(ctx.params["debug"]))
 
@@ -185,7 +188,8 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
 
 
-OF_NEW_MODELS = "min_count max_vocab init init_lstm init_bias init_by_width forget_bias transform_bias".split()
+OF_LAYERS = "init_lstm forget_bias transform_bias".split()  # of a new model
+OF_NEW_WORDS = "min_count max_vocab init init_bias init_by_width".split()
 USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
 IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
 
