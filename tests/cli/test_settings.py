@@ -135,7 +135,7 @@ def test_a_preset_with_other_widths():
     ([*"--average-after 9 --epochs 9 --optimizer nt-asgd".split()], {"average_after": "without more --epochs"}),
     (["--average-after", 9, "--optimizer", "asgd"], {"average_after": "without --optimizer nt-asgd"}),
     (["--schedule", "constant", "--decay", 2], {"decay": "with --schedule constant"}),
-    (["--schedule", "constant", "--decay-after", 2], {"decay_after": "with --schedule constant"}),
+    ([*"--dropout-kind locked --dropout 0 --mask-sharing batch".split()], {"mask_sharing": "without masks to share"}),
     (["--decay-after", 2], {"decay_after": "with --schedule plateau"}),
     (["--min-gain", 1, "--schedule", "decay"], {"min_gain": "with --schedule decay"}),
     (["--schedule", "decay", "--decay", 2, "--decay-after", 2], {}), (["--decay", 2, "--min-gain", 0.5], {}),

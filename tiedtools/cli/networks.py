@@ -206,9 +206,13 @@ def idle(config: Any, schedule: Any) -> dict[str, str]:
     }
     if isinstance(config, LstmConfig):
         linear = config.tying == "linear" or config.projection
+        # Words that `locked` drops, and weights, are always the same for the whole batch.
+        shared = any(rate for site, rate in config.rates.items() if (config.dropout_kind, site) != ("locked", "word"))
         reasons = {
             "without --augment": [] if config.augment or config.augment_share else ["tau", "detach"],
+            "without masks to share": [] if shared else ["mask_sharing"],
             "with --dropout-kind standard": ["mask_sharing"] if config.dropout_kind == "standard" else [],
+            "without --drop-out": [] if config.drop_out else ["linear_dropout"],
             "with one layer": ["drop_layer"] if len(config.units) == 1 else [],
             "with --init-by-width": ["init_lstm"] if config.init_by_width and not linear else [],
             f"with {config.subwords}": IDLE_WITH_SUBWORDS.get(str(config.subwords), "").split(),
