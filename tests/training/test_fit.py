@@ -143,7 +143,7 @@ def test_the_best_epoch_or_the_last_is_kept(monkeypatch, quiet):
     assert run.best_epoch == 4 and [epoch["valid_ppl"] for epoch in history] == [None] * 4
     assert history[-1]["train_ppl"] < history[0]["train_ppl"]
     refused(lambda: Training(sessions=2, keep="last"), "use `restart='last'`")
-    refused(lambda: Training(schedule="halving", sessions=2), "omit `sessions`")
+    refused(lambda: Training(schedule="halving", sessions=2), "set `sessions=1`")
     refused(lambda: Training(schedule="halving", keep="last"), "use `keep='best'`")
 
 

@@ -168,7 +168,8 @@ class Dropout(Checked):
             yield f"{problem}: {remedy}", rate and self.dropout_kind not in kinds
         needed = "`dropout_kind=variational, gal, or locked` and a rate other than `drop_word`"
         problem = f"`mc_samples` averages over masks constant over time, so it needs {needed}"
-        yield problem, self.mc_samples and (self.dropout_kind == "standard" or not any(sampled))
+        wrong = self.mc_samples and (self.dropout_kind == "standard" or not any(sampled))
+        yield f"{problem}; set it to 0 otherwise", wrong
 
     @property
     def rates(self) -> dict[str, float]:
@@ -340,7 +341,8 @@ def chosen(
 
 def check_averages(config: Any, training: Any) -> None:
     """Raise Contradiction for an average of parameters over several sessions, or to which training would return."""
-    for name, conflict in ("sessions", training.sessions > 1), ("schedule=halving", training.schedule == "halving"):
+    halving = training.schedule == "halving"
+    for remedy, conflict in ("set `sessions=1`", training.sessions > 1), ("omit `schedule=halving`", halving):
         if config.averages and conflict:
             problem = f"`optimizer={config.optimizer}` averages the parameters of a single training"
-            raise Contradiction(f"{problem}: omit `{name}`, or choose another `optimizer`")
+            raise Contradiction(f"{problem}: {remedy}, or choose another `optimizer`")

@@ -58,7 +58,7 @@ class Training(Checked):
         problem = "`restart='best'` needs the best model, which `keep='last'` does not save; use `restart='last'`"
         yield problem, self.sessions > 1 and (self.keep, self.restart) == ("last", "best")
         halving = self.schedule == "halving"
-        yield "`schedule='halving'` ends training itself: omit `sessions`", halving and self.sessions > 1
+        yield "`schedule='halving'` ends training itself: set `sessions=1`", halving and self.sessions > 1
         problem = "`schedule='halving'` reverts epochs to the best model, which `keep='last'` does not save; use"
         yield f"{problem} `keep='best'`", halving and self.keep == "last"
 
