@@ -204,8 +204,9 @@ def test_testing_with_and_without_training(original, rnnlm, folder):
     trained = original("-max-iter", 2, "-test", "valid")
     test = trained.stdout[trained.stdout.index("\n\ntest log probability: ") + 1 :]
     assert re.search(r"^PPL net: \d+\.\d{6}$", test, re.M) and "test ppl" not in trained.stderr
-    alone = rnnlm("-rnnlm", "m", "-test", "valid")
-    assert alone.stdout == test and alone.stderr == "--hidden has no effect without TEXT\n"
+    alone = rnnlm("-rnnlm", "m", "-test", "valid", "-write", "out")
+    told = "--hidden has no effect without TEXT\n--write has no effect without TEXT\n"
+    assert alone.stdout == test and alone.stderr == told
     (folder / "lm").write_text("0.5\n" * 140)
     mixed = rnnlm("-rnnlm", "m", "-test", "valid", "-lm-prob", "lm", "-lambda", 0.25).stdout
     assert "0.250000*rnn + 0.750000*other_lm" in mixed and "PPL combine: " in mixed

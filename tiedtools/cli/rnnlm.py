@@ -60,6 +60,11 @@ CHANGED = dict(
     binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),
 )  # fmt: skip
 
+# Parameters without effect if an existing model is only tested.
+OF_TRAINING = {*vars(RnnlmConfig()), *vars(Training())} - {"seed", "threads"}
+OF_TRAINING |= {*"valid valid_share min_count max_vocab read_vocab one_iter anti_kasparek binary write".split()}
+OF_TRAINING |= {"checkpoint_minutes", "no_manifest"}
+
 
 class RnnlmCommand(SectionedCommand):
     """The rnnlm command, whose flag `-binary` also accepts word2vec.c's values 0 and 1."""
@@ -113,7 +118,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["nbest"]:
         idle |= dict.fromkeys(("dynamic",) if texts else ("dynamic", "tokenize", "phrases", "field"), "with --nbest")
     if not trains:
-        idle |= dict.fromkeys({*vars(RnnlmConfig()), *vars(Training())} - {"seed", "threads"}, "without TEXT")
+        idle |= dict.fromkeys(sorted(OF_TRAINING), "without TEXT")
+        if options["test"] is None:
+            idle |= dict.fromkeys(("errors", "tokenize", "phrases", "field"), "without --test")
     warn_idle(ctx, idle)
     if trains:
         model = train_model(ctx, as_rnnlm, reads, print_text)
