@@ -139,9 +139,10 @@ def test_sizes_come_from_the_file(original, folder):
     (folder / "train").write_text("the zebra sat\n" * 30)
     (folder / "vocab").write_text("zebra 3\n")
     sizes = "-hidden", 9, "-class", 4, "-min-count", 10**6, "-max-vocab", 3, "-read-vocab", folder / "vocab"
-    result = original("-max-iter", 2, *sizes)
-    others = "--class, --hidden, --max-vocab, --min-count, --read-vocab"
+    result = original("-max-iter", 2, "-direct-order", 2, *sizes)
+    others = "--class, --direct-order, --hidden, --max-vocab, --min-count, --read-vocab"
     assert f"m: these options are ignored; the model file's settings apply: {others}\n" in result.stderr
+    assert "no effect" not in result.stderr
     assert "train: 30 words outside the vocabulary, which has no <unk>, are not predicted" in result.stderr
     assert load_rnnlm("m").config.hidden == 7 and len(load_rnnlm("m").vocab) == 10
 

@@ -159,19 +159,19 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     reading |= texts_for(ctx) | ({"test": None, "predict_oovs": False} if as_rnnlm else {})
     reading |= {name: options[name] for name in ("rnnlm", "anti_kasparek", "one_iter")}
     files = Files(**files_of(ctx, **({"output": None} if as_rnnlm else {})))
-    needed = {
-        "direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"],
-        "rnnlm": ["anti_kasparek"],
-    }  # fmt: skip
-    idle = {n: f"without {as_option(needs)}" for needs, names in needed.items() for n in names if not options[needs]}
+    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
+    idle = {} if options["rnnlm"] else {"anti_kasparek": "without --rnnlm"}
     if options["one_iter"]:
         idle |= dict.fromkeys(("valid", "valid_share", "min_improvement"), "with --one-iter")
     if as_rnnlm:
         idle["write"] = "without --output"
-    if config.doc_dim and not config.independent:
-        idle["start_doc"] = "without independent lines"
-    warn_idle(ctx, idle | dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences"))
-    trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
+    if not trainer.restored:  # otherwise the model's settings apply, see below
+        needed = {"direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"]}
+        idle |= {name: f"without {as_option(n)}" for n, names in needed.items() for name in names if not options[n]}
+        if config.doc_dim and not config.independent:
+            idle["start_doc"] = "without independent lines"
+        idle |= dict.fromkeys(("bptt", "bptt_block") if config.sentences else (), "with --sentences")
+    warn_idle(ctx, idle)
     log_as_rnnlm(f"Starting training using file {shown(*texts)}\n")
     if trainer.restored:
         message = "Restoring network from file to continue training..."
@@ -181,7 +181,7 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         without_effect |= {"min_count", "max_vocab", "read_vocab"}
         if changed := [names[name] for name in sorted(explicit(ctx) & without_effect)]:
             ignored = "these options are ignored; the model file's settings apply"
-            log.info(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")
+            log.warning(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")
     return train(ctx, trainer, (RnnlmReport if as_rnnlm else LmReport)(options["debug"]))
 
 
