@@ -127,7 +127,7 @@ def test_settings_of_the_file_and_of_the_command(original):
     original("-max-iter", 1)
     assert "Alpha: 0.030000" in original("-max-iter", 2, "-alpha", 0.03).stdout
     assert "Alpha: 0.030000" in original("-max-iter", 3).stdout
-    original("-max-iter", 1, "-beta", 1e-5)
+    assert "m: already complete (3 epochs)" in original("-max-iter", 1, "-beta", 1e-5).stderr
     config = dataclasses.replace(RnnlmConfig(), beta=1e-4, cutoff=3.0, seed=5, threads=2, defer=True)
     restored = rnnlmrun.ModelFile("m", False, 0).restore(config)
     assert restored.config == dataclasses.replace(config, hidden=7, classes=3)

@@ -92,6 +92,8 @@ class RnnlmTrainer(LmTrainer):
             self.file.begin(run, self.run_files, resume, self.lr)
         if self.one_iter:
             run.epochs = run.earlier + 1
+        if self.restored and not resume and run.epoch >= run.epochs:
+            log.info(f"{self.origin}: {run.standing}")
         return run
 
     def writers(self, model: Rnnlm) -> dict[str, Writer]:
