@@ -192,6 +192,7 @@ def test_settings_of_rnnlm():
     ("lstm", "set `dropout_kind=variational or gal`", "set --dropout-kind variational or gal"),
     ("lstm", "`tying='tied'`, `tying=untied`", "--tie, --no-tie"),
     ("lstm", "created with `output_bias=False`", "created with --no-output-bias"),
+    ("rnnlm", "with `defer=False`; has `defer=True`", "with no --defer; has --defer"),
     ("w2v", "lower `lr`; `epochs=3`", "lower --lr; --epochs 3"),
     ("rnnlm", "`classes` and `cutoff`", "--class and --gradient-cutoff"),
     ("ppl", "rerun with `resume` `save_model=FILE`", "rerun with --resume --save-model FILE"),

@@ -22,13 +22,17 @@ def spelled(message: str, command: Any) -> str:
     """Return `message` with backticked names of the click command's parameters replaced by their options."""
     names = {parameter.name: parameter.opts[0] for parameter in command.params if parameter.opts[0].startswith("-")}
     off = {name for parameter in command.params for name in parameter.secondary_opts}
+    flags = {parameter.name for parameter in command.params if getattr(parameter, "is_flag", False)}
 
     def translate(match: re.Match[str]) -> str:
         name, value = match[1], match[2] and match[2].strip("'")
         if name not in names and name not in OF_OTHERS:
             typed = TYPED.get((name, value), match[0])
             return typed if typed in off else PHRASES.get((name, value), typed)
-        return as_option(name, False) if value == "False" else as_option(name, value, names.get(name))
+        negative = as_option(name, False)
+        if name in flags and (value == "True" or value == "False" and negative not in off):
+            return f"{'no ' * (value == 'False')}{names[name]}"
+        return negative if value == "False" else as_option(name, value, names.get(name))
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
 

@@ -96,6 +96,7 @@ class Checkpoint:
         for name in {**options, **own}:
             was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
             if was != now:
+                now = f"`{name}={now}`" if isinstance(now, bool) else now
                 problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                 yield problem, "the options of the checkpoint"
         changed = [name for name, now in self.identity["texts"].items() if saved["texts"].get(name, "") != now]

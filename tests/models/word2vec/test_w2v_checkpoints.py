@@ -218,7 +218,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     differs("a different text", text=encoded(TEXT.ids[::-1].copy(), TEXT.vocab))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
-    differs("`deterministic=False`; this run has True", deterministic=True)
+    differs("`deterministic=False`; this run has `deterministic=True`", deterministic=True)
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
     differs("`threads=2`; this run has 3", deterministic=True, threads=3)
@@ -233,8 +233,7 @@ def test_a_checkpoint_is_resumed_with_the_same_settings(tmp_path, name):
     same = dict(lr=0.01, cbow_grad="exact", shift=0.0, epochs=1)
     whole = done(begun(path, **same, **option))
     assert done(begun(path, resume=True, **same, **option)) == whole
-    before = begun(**same).model.config
-    told = f"c: was created with `{name}={OTHERS[name]}`; this run has {getattr(before, name)}"
+    told = f"c: was created with `{name}={OTHERS[name]}`; this run has "
     refused(lambda: begun(path, resume=True, **same), told)
 
 
