@@ -62,7 +62,7 @@ def convert(
     from tiedtools.vectors.norms import unit
     from tiedtools.vectors.vectors import Vectors, files_read, files_written, format_of
 
-    format = format_of(target, format, dtype, quantize)
+    format = format_of(target, format, dtype, quantize, ", or choose `format`")
     outputs = files_written(target, format)
     refuse_clashes(outputs, filter(None, [words]))
     refuse_clashes(outputs[:1], files_read(source, source_format))  # both may have the same word list

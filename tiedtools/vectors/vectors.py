@@ -294,7 +294,7 @@ class Vectors(GensimNames):
         tiedtools.vectors.matrixfiles) is to be compressed or written to standard output.
         """
         path = os.fspath(path)
-        format = format_of(path, format, dtype, quantize)
+        format = format_of(path, format, dtype, quantize, ", or choose `format`")
         if FORMATS[format].two_files:
             matrixfiles.write(path, self.words, self.matrix, format, dtype)
         elif format == FOLDER:
@@ -326,8 +326,10 @@ def limits(topn: int, restrict: int | None) -> list[Any]:
     return [checked("topn", topn, int, Range(0)), checked("restrict", restrict, int | None, Range(1))]
 
 
-def format_of(path: str, format: str | None = None, dtype: str = "float32", quantize: bool = False) -> str:
-    """Return the format of vectors written to `path`, as Vectors.write chooses it.
+def format_of(
+    path: str, format: str | None = None, dtype: str = "float32", quantize: bool = False, more: str = ""
+) -> str:  # fmt: skip
+    """Return the format of vectors written to `path`, as Vectors.write chooses it; `more`: added to a remedy.
 
     Raises Contradiction if the file would be read as something else, the extension is unknown, the format has no
     numbers of type `dtype`, or only one of format and name is that of a quantized file.
@@ -341,7 +343,7 @@ def format_of(path: str, format: str | None = None, dtype: str = "float32", quan
     if format is None and format_by_name(path) == FOLDER:
         format = FOLDER
     if format is None and extension not in written and not UNNAMED.fullmatch(extension):
-        remedy = f"use {', '.join(written)}, or none for text, or choose `format`"
+        remedy = f"use {', '.join(written)}, or none for text{more}"
         raise Contradiction(f"{path}: unknown extension {extension}; {remedy}")
     format = format or written.get(extension, "text")
     one_of("format", format, FORMATS)
