@@ -60,6 +60,8 @@ def predict(
     from tiedtools.evaluation.lexicon import lines
 
     model, lexicon = load(path, **cache)
+    if carry and not cache["cache"] and getattr(model.config, "independent", False):  # a cache is carried over
+        log.warning("--carry has no effect: the model was trained on independent lines, and resets its state")
     how = as_trained(model.settings, tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit="line", processes=1, **how)
     start = state = model.start(1)
