@@ -112,7 +112,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if not options["slices"]:
         arguments = {name: options[name] for name in ("valid", "read_vocab", "no_memory_check", "classes")}
         trainer = model.trainer(texts_of(ctx), parallel=parallel, **arguments, **several, **files)
-    config = trainer.config if trainer else model.configured[0]
+    config, source = trainer.config if trainer else model.configured[0], getattr(trainer, "source", None)
     unread, runs = "init_from" in several and not several.get("grow"), several.get("runs") or 0
     more = {
         "without --runs": SEVERAL[1:] if not runs else (),
@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         "with --resample none": ("document",) if several.get("resample") == "none" else (),
         "with --runs, whose runs have one thread each": ("deterministic",) if runs >= config.threads else (),
         "with --init-from, without --grow": ("min_count", "max_vocab", "init_range") if unread else (),
-        "with --init-from": ("init_linear",) if trainer and trainer.source and "proj" in trainer.source.arrays else (),
+        "with --init-from": ("init_linear",) if source and "proj" in source.arrays else (),
         "with --freeze old": ("lr_linear",) if several.get("freeze") == "old" else (),
         "without an MPI launcher": () if mpi else ("exchange_words", "exchange_precision"),
     }
