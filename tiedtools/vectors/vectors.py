@@ -343,8 +343,7 @@ def format_of(
     if format is None and format_by_name(path) == FOLDER:
         format = FOLDER
     if format is None and extension not in written and not UNNAMED.fullmatch(extension):
-        remedy = f"use {', '.join(written)}, or none for text{more}"
-        raise Contradiction(f"{path}: unknown extension {extension}; {remedy}")
+        raise Contradiction(f"{path}: unknown extension {extension}; use {', '.join(written)}, or none for text{more}")
     format = format or written.get(extension, "text")
     one_of("format", format, FORMATS)
     one_of("dtype", dtype, DTYPES)
@@ -357,8 +356,7 @@ def format_of(
     if quantize and format != "fasttext":
         raise Contradiction(f"{path}: only models of fastText are quantized; choose a name that ends in .ftz")
     if extension == ".ftz" and not quantize:
-        remedy = "give `quantize`, or write `format=fasttext` to .bin"
-        raise Contradiction(f"{path}: .ftz is for quantized vectors; {remedy}")
+        raise Contradiction(f"{path}: .ftz is for quantized vectors; give `quantize`, or `format=fasttext` and .bin")
     named = format_by_name(path) or format
     if named != format and not two_files and format != FOLDER:  # the former add their extension
         raise Contradiction(f"{path}: would be read as {named}, but is {format}; choose another name or format")
