@@ -83,8 +83,7 @@ def train_slices(
         log.info(f"compass: {len(texts)} texts together")
         files: dict[str, Any] = dict(save_model=compass, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(list(texts), **files, **unchecked))
-        if os.path.exists(checkpoint):
-            os.remove(checkpoint)
+        Path(checkpoint).unlink(missing_ok=True)
     settings, tied = settings | {"lr": config.lr}, config.tying != "untied"
     start: dict[str, Any] = dict(init_from=compass, freeze=None if tied else "out", align=tied)
     slices = [*zip(names, texts, outputs)]
@@ -95,11 +94,10 @@ def train_slices(
         log.info(f"already complete ({len(slices)} slices of {counted(fewest, 'run')}); raise `runs` for more")
     for name, text, output in missing:
         log.info(f"slice {name}")
-        checkpoint = f"{output}.checkpoint"  # has the runs that are finished
+        checkpoint = f"{output}.checkpoint"  # has the finished runs
         files = dict(output=output, checkpoint=checkpoint, resume=True)
         train(Word2Vec(**settings).trainer(text, **files, **unchecked, **start, **run))
-        if os.path.exists(checkpoint):
-            os.remove(checkpoint)
+        Path(checkpoint).unlink(missing_ok=True)
 
 
 def refuse_others(compass: str, settings: dict[str, Any], texts: Sequence[str]) -> None:

@@ -165,7 +165,7 @@ def stability(runs: Runs, rows: Sequence[int], top: int = 10) -> np.ndarray:
         for k, block in enumerate(cosines(runs, sums, len(runs.words))):
             block[np.arange(len(sums)), rows[part]] = np.nan
             for place, values in enumerate(block, part.start):
-                chosen = largest(values, top)  # of equal cosines, those of the first words, as in `neighbors`
+                chosen = largest(values, top)  # the first words among those with equal cosines, as in `neighbors`
                 nearest[place, k, : len(chosen)] = chosen
     shares = np.full(len(rows), np.nan)
     for k, lists in enumerate(nearest):

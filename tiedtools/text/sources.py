@@ -34,7 +34,7 @@ ZERO_BYTE = (
 )
 
 SURROGATE = "[\ud800-\udfff]"  # matches what UTF-8 cannot encode
-UNESCAPED = "[\ud800-\udc7f\udd00-\udfff]"  # those that stand for no byte
+UNESCAPED = "[\ud800-\udc7f\udd00-\udfff]"  # surrogates that do not represent an invalid byte
 STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",

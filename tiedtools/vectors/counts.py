@@ -81,10 +81,10 @@ def recorded(path: str) -> dict[str, Any] | None:
         size, names = os.path.getsize(path), {os.path.basename(path), os.path.basename(os.path.realpath(path))}
         outputs = {(os.path.basename(str(output.get("path"))), output.get("bytes")) for output in record["outputs"]}
         files, known = [(os.path.basename(file), os.path.getsize(file)) for file in files_read(path)], dict(outputs)
-        lists = all(file in outputs or file[0] not in known for file in files[1:])
+        same = all(file in outputs or file[0] not in known for file in files[1:])
         if os.path.getmtime(path) > os.path.getmtime(manifest.beside(path)):  # replaced since, or copied after it
-            lists &= digests.of_file(path)["sha256"] in [output.get("sha256") for output in record["outputs"]]
-        return record if lists and any((name, size) in outputs for name in names) else None
+            same &= digests.of_file(path)["sha256"] in [output.get("sha256") for output in record["outputs"]]
+        return record if same and any((name, size) in outputs for name in names) else None
     except (OSError, TiedtoolsError):
         return None
 

@@ -12,8 +12,8 @@ from tiedtools.kernels.base.jit import jit
 
 SPINS = 10_000  # tens of microseconds; after that, waiting threads rest
 NEVER = np.zeros(1, np.uint8)
-# Elements of a gate besides those of `wait_for_all`: number of threads that sleep; how many of the next rests will be
-# sleep, and how many that was at first; the lock's counter; barriers of groups of threads, two cache lines each.
+# Elements of a gate besides those of `wait_for_all`: the number of threads that sleep; the number of coming calls of
+# `rest` that will sleep, and its last initial value; the lock's counter; barriers of groups, two cache lines each.
 SLEEPERS, SLEEPS, GRANTED, LOCK, GROUPS = 1, 2, 3, 4, 64
 LONG = 300_000  # nanoseconds; in a yield that takes longer, another process has used the core
 FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform.startswith("linux") else 0
