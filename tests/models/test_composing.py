@@ -95,7 +95,7 @@ def test_queries_and_vectors_of_words_of_all_kinds(run, model, tmp_path):
     wanted, written = tmp_path / "words", tmp_path / "vectors.npy"
     wanted.write_text("gods\ncats\n1!\nowl\nat1\ngods\n")
     result = run("convert", model, written, "--words", wanted)
-    assert result.exit_code == 0 and f"1 of the 5 words of {wanted} have no vector in {model}\n" in result.stderr
+    assert result.exit_code == 0 and f"{wanted}: 1 word of 5 without a vector in {model}\n" in result.stderr
     assert "'at1' (1)\n" in result.stderr
     found, m = Vectors.read(str(written)), load_model(str(model))
     assert found.words == ["gods", "cats", "owl", "at1"]

@@ -193,7 +193,7 @@ def test_sentences_are_read_piece_by_piece_and_their_errors_pass():
     (5, "expected a path, a file, or an iterable of sentences, found int"), (None, "found NoneType"),
     (b"path", "found bytes"), ([], "sentences: no words"), ([[]], "sentences: no words"),
     (["the cat", "sat"], "the cat: no such file; check the name; in Python, a list of strings is"),
-    ([1, 2], "sentences:1: a sentence is a list of words, not int 1"),
+    ([1, 2], "sentences:1: a sentence is a list of words, not int 1"), (["a b.txt", "c"], "a b.txt: cannot be read"),
     ([["a"], "b c"], "sentences:2: a sentence is a list of words, not str 'b c'; split it into words"),
     ((line for line in ["a b"]), "sentences:1: a sentence is a list of words, not str"),
     ([["a", 1]], "sentences:1: a word is a str, not int 1"), ([[b"a"]], "sentences:1: a word is a str, not bytes"),

@@ -98,7 +98,7 @@ def test_vectors_are_selected(run, source, tmp_path):
     (words := tmp_path / "words").write_text("the\r\nnone\n\ncat\nthe\n")
     assert list(converted(run, source, "--words", words).items()) == [("the", [-2, 2]), ("cat", [1, 0])]
     told = run("convert", source, "-", "--words", words).stderr
-    assert f"1 of the 3 words of {words} have no vector in {source}\n" in told
+    assert f"{words}: 1 word of 3 without a vector in {source}\n" in told
     assert list(converted(run, source, "--top", 2)) == ["The", "cat"]
     assert list(converted(run, source, "--words", words, "--top", 1)) == ["the"]
     assert converted(run, source, "--lower", "first") == {"the": [3, 4], "cat": [1, 0], "é": [0, 0]}

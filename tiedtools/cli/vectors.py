@@ -75,7 +75,7 @@ def convert(
         if (unknown := sorted(selected.keys() - known.index.keys())) and (compose := composer(source, vectors)):
             known = known.joined(compose(unknown)).restrict(selected)
         if missing := len(selected) - len(known):
-            log.info(f"{missing:,} of the {len(selected):,} words of {words} have no vector in {source}")
+            log.info(f"{words}: {counted(missing, 'word')} of {len(selected):,} without a vector in {source}")
         vectors = known
     if lower:
         vectors = edit.lower(vectors, lower)

@@ -45,8 +45,8 @@ def sources(source: Any) -> list[Any]:
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
-        words = len(paths) > 1 and not any(re.search(r"\w[./]|[./]\w", path) for path in paths)
-        if is_absent(paths[0]) and (" " in paths[0] or words):
+        named = [bool(re.search(r"/|\.\w", path)) for path in paths]  # they look like paths
+        if is_absent(paths[0]) and not named[0] and (" " in paths[0] or len(paths) > 1 and not any(named)):
             remedy = "check the name; in Python, a list of strings is a list of paths, a text a list of lists of words"
             raise NotFound(f"{paths[0]}: no such file; {remedy}")
         return paths
