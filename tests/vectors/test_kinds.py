@@ -106,13 +106,13 @@ SAMPLES = {
     "similar sentences": "a cat sat\t139\t0.9978\tthe cat sat\na cat sat\t40\t0.9916\tthe dog 2\n",
     "perplexity": "file text: 3 sentences, 5 words, 0 OOVs\n0 zeroprobs, logprob= -8.7 ppl= 12.4 ppl1= 56.3\n",
     "log of rnnlm": "\niter: 0\nvalid log probability: -2562.1\n",
+    "log of rnnlm ": "Starting training using file t\nVocab size: 3\nWords in train file: 9\nIter:   0\tAlpha: 0.1\n",
     "analogy questions": ": capitals\nAthens Greece Oslo Norway\n",
-    "perplexity ": "sentence\tposition\tbegin\n",
-    "page": "<!DOCTYPE html>\n",
+    "perplexity ": "sentence\tposition\tbegin\n", "page": "<!DOCTYPE html>\n",
     "BLEU": "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0 = 38.9\n",
     "picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".decode("latin-1"),
     "segmentation": "un-lock\tun lock\n1984\t19 84\n",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

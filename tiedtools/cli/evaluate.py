@@ -95,8 +95,8 @@ def set_options(default: str) -> Decorator:
                " of `word word score` lines; repeatable." + default),
         data_option,
         choice("oov", "skip zero mean compose", "Pairs with an out-of-vocabulary word: skip them, use cosine 0, use the"
-               " mean of all vectors for the word, or compose its vector with a model of fastText or of `lstm"
-               " --subwords`.", "skip"),
+               " mean of all vectors for the word, or compose its vector with a model of fastText or one trained with"
+               " `--subwords`.", "skip"),
         case_option,
         integer("bootstrap", 1000, "Number of bootstrap resamples for each 95% interval, and of permutations for each"
                 " p-value; 0 disables both.", least=0, most=10**7),

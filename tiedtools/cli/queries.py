@@ -72,9 +72,9 @@ def nn(
     Rare words are not answers if their counts are known: their vectors are less reliable (--min-count). --counts adds a
     column of counts.
 
-    Words are looked up exactly as written. A model of fastText or of `lstm --subwords` composes the vectors of other
-    words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit
-    status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model of fastText or trained with `--subwords` composes the vectors of
+    other words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the
+    exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.counts import default_min_count, frequent, word_counts
     from tiedtools.vectors.neighbors import neighbors, summands
@@ -110,9 +110,9 @@ def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
 
-    Words are looked up exactly as written. A model of fastText or of `lstm --subwords` composes the vectors of other
-    words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the exit
-    status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
+    Words are looked up exactly as written. A model of fastText or trained with `--subwords` composes the vectors of
+    other words, which are not answers. Unknown words are reported on stderr; the others are still answered, and the
+    exit status is 1. Put words that begin with a dash, such as -lrb-, after `--`.
     """
     from tiedtools.vectors.neighbors import analogies
 

@@ -53,7 +53,7 @@ def convert(
     apply in the order listed below. OUT is written atomically.
 
     Words of --words that IN does not have are left out, and their number is reported on stderr. A model of fastText
-    with n-grams, or one trained with `lstm --subwords`, composes their vectors; only words without any known subword
+    with n-grams, or one trained with `--subwords`, composes their vectors; only words without any known subword
     are left out.
     """
     from tiedtools.models.composing import composer

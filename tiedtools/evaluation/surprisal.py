@@ -116,7 +116,7 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
     """Yield the Pairs of a path, or of an iterable of tuples (good, bad) or (good, bad, paradigm).
 
     A file has JSON lines with `sentence_good`, `sentence_bad`, and possibly `UID`, or the columns of the tuples,
-    tab-separated. Without a paradigm, it is the name of the file. Sentences are strings, which
+    tab-separated. Without a paradigm, it is the name of the file up to its first dot. Sentences are strings, which
     `split` splits, or lists of words.
 
     Raises TiedtoolsError with file and line for anything else.

@@ -267,7 +267,9 @@ BEGINNINGS = {
     r"file [^\n]*: [\d,]+ sentences, |sentence\tposition\t|[^\n]*\n\tp\( ": Kind(
         "perplexity", "written by `tiedtools ppl`"
     ),
-    r"\n*(Iter|iter): +\d+|rnnlm file: |test log probability: ": Kind("log of rnnlm", "written by `tiedtools rnnlm`"),
+    r"\n*(Iter|iter): +\d+|Starting training using file |rnnlm file: |test log probability: ": Kind(
+        "log of rnnlm", "written by `tiedtools rnnlm`"
+    ),
     r"BLEU\|": Kind("BLEU", "written by `tiedtools bleu`"),
     rf": (?!{N}[\t \n])[^\n]+\n": Kind("analogy questions", "`tiedtools eval-analogy --set` reads them"),
     r"\ufffdPNG\n|<\?xml [^>]*>\s*<!DOCTYPE svg|<svg": Kind("picture", "written by `tiedtools plot`"),
