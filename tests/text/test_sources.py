@@ -73,8 +73,7 @@ def test_corrupt_data_and_misleading_names(tmp_path, monkeypatch):
     refused(lambda: reading(path), "text.gz: cannot be read: ")
     with open(path, "rb") as file, pytest.raises(TiedtoolsError, match="standard input: cannot be read: "):
         reading(as_standard_input(monkeypatch, file))
-    (path := tmp_path / "text.gz").write_bytes(TEXT)
-    refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
+    path.write_bytes(TEXT), refused(lambda: reading(path), "text.gz: cannot be read: Not a gzipped file")
 
 
 @pytest.mark.parametrize("tail, message", [(b"x", "truncated, or a few bytes follow"), (b"a whole line", "trailing")])
@@ -144,8 +143,9 @@ def read(source):
 @pytest.mark.parametrize("make", [
     lambda path: path, lambda path: [path], open, lambda path: open(path, "rb"), lambda path: io.StringIO(AS_TEXT),
     lambda path: io.BytesIO(AS_TEXT.encode()), lambda path: io.BytesIO(gzip.compress(AS_TEXT.encode())),
+    lambda path: gzip.GzipFile("a.gz", "rb", fileobj=io.BytesIO(gzip.compress(AS_TEXT.encode()))),
     lambda path: SENTENCES, lambda path: (tuple(sentence) for sentence in SENTENCES), lambda path: map(iter, SENTENCES),
-], ids='path,paths,file,binary file,text stream,bytes,gzip,lists,generator,iterators'.split(','))  # fmt: skip
+], ids='path,paths,file,binary file,text stream,bytes,gzip,gzip.open,lists,generator,iterators'.split(','))  # fmt: skip
 def test_every_kind_of_source_reads_the_same(path, make):
     assert read(make(path)) == read(str(path))
 

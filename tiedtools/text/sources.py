@@ -1,11 +1,13 @@
 """Read text sources, plain or compressed, as lines or as blocks of bytes that end between words."""
 
+import bz2
 import codecs
 import contextlib
 import gzip
 import io
 import itertools
 import json
+import lzma
 import os
 import re
 import sys
@@ -35,6 +37,7 @@ ZERO_BYTE = (
 
 SURROGATE = "[\ud800-\udfff]"  # matches what UTF-8 cannot encode
 UNESCAPED = "[\ud800-\udc7f\udd00-\udfff]"  # surrogates that do not represent an invalid byte
+DECOMPRESSED = bz2.BZ2File, gzip.GzipFile, lzma.LZMAFile
 STDIN = "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"
 SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
@@ -128,8 +131,8 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
     try:
         if isinstance(path, Part) or is_url(path):
             source = opened = path.open() if isinstance(path, Part) else open_url(path)
-        # A Part of a plain file may begin like a compressed file.
-        file = source if isinstance(path, Part) else xopen(source, "rb", threads=0)
+        # A Part of a plain file may begin like a compressed file; gzip.open returns a file with the name of one.
+        file = source if isinstance(path, (Part, *DECOMPRESSED)) else xopen(source, "rb", threads=0)
     except ImportError as error:
         raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
