@@ -75,8 +75,9 @@ class Estimator(Renaming):
         one_of("which", which, self.sides)
         vectors: Vectors = self.model.vectors(which)
         vectors.words = list(vectors.words)
-        if which != "source" and len(self.model.vocab) == len(vectors):
-            vectors.counts = self.model.vocab.counts.copy()
+        vocab = self.model.source_vocab if which == "source" else self.model.vocab
+        if len(vocab) == len(vectors):
+            vectors.counts = vocab.counts.copy()
         return vectors
 
     def raw(self, source: Any, **how: Any) -> list[Any]:
