@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from tiedtools.base import interrupts
-from tiedtools.base.aliases import Renaming, translated
+from tiedtools.base.aliases import ALIASES, Renaming, translated
 from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError
 from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, Files, Range, checked, one_of, sort_out
@@ -37,9 +38,17 @@ class Estimator(Renaming):
     sides: tuple[str, ...] = SIDES  # names of the word vectors
     trained: Any = None  # the model: parameters, vocabulary, and configuration
     instead: ClassVar = {"train": "`fit(text)`"}
+    fit: Callable[..., Any]
+    of_fit: ClassVar[tuple[Any, ...]] = (Files,)  # dataclasses of the other arguments of `fit`
 
     def __init__(self, configure: Callable[..., list[Any]], settings: dict[str, Any]) -> None:
-        self.settings = translated(as_strings(settings), inspect.signature(type(self)).parameters)
+        known = inspect.signature(type(self)).parameters
+        self.settings = translated(as_strings(settings), known)
+        of_fit = {field.name for kind in self.of_fit for field in dataclasses.fields(kind)}
+        of_fit.update(inspect.signature(self.fit).parameters)
+        for name in self.settings:
+            if name in of_fit and name not in known:
+                raise Mistyped(f"`{name}` is an argument of `fit`, not of {type(self).__name__}; move it there")
         self.history, self.configure = [], configure
         configure(**self.settings)  # checks them
 
@@ -102,6 +111,13 @@ class Estimator(Renaming):
 
         return tiedtools.load(path)
 
+    def files(self, given: dict[str, Any]) -> list[Any]:
+        """Return an instance of each dataclass in `of_fit` with these fields. Raises TypeError for unknown fields."""
+        for name in given:
+            if ALIASES.get(name, [name])[0] in inspect.signature(type(self)).parameters:
+                raise Mistyped(f"`{name}` is an argument of {type(self).__name__}, not of `fit`; move it there")
+        return sort_out(as_strings(given), *self.of_fit)
+
     def run(
         self: Self, trainer: Trainer, progress: bool | Progress | None, on_epoch: Callback | None,
         on_timer: Callback | None, timer_seconds: float
@@ -143,14 +159,6 @@ def refuse_idle(given: dict[str, Any], **needs: str) -> None:
     for name, other in needs.items():
         if given.get(name) and given.get(other) is None:
             raise Contradiction(f"`{name}` has no effect without `{other}`; give both, or omit it")
-
-
-def files(fields: dict[str, Any], *kinds: Any) -> list[Any]:
-    """Return an instance of each dataclass in `kinds`, and a Files, with these fields; paths may be os.PathLike.
-
-    Raises TypeError for unknown fields.
-    """
-    return sort_out(as_strings(fields), *kinds, Files)
 
 
 def as_strings(fields: dict[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, Path, files, refuse_idle
+from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, Path, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Contradiction
-from tiedtools.base.settings import LmContinuation, LmReading, Range, checked, documented, one_of
+from tiedtools.base.settings import Files, LmContinuation, LmReading, Range, checked, documented, one_of
 from tiedtools.evaluation.continuation import most_probable, read, sampled
 from tiedtools.evaluation.lexicon import Lexicon, lines
 from tiedtools.evaluation.neuralcache import cached
@@ -53,6 +53,7 @@ class LanguageModel(Estimator):
     """
 
     instead: ClassVar = {"train": METHODS["train"]}
+    of_fit = LmContinuation, Files
     cache: tuple[int, float, float] = (0, 1.0, 0.1)  # arguments of `with_cache`
 
     def __init__(self, kind: str = "lstm", **settings: Any) -> None:
@@ -72,7 +73,7 @@ class LanguageModel(Estimator):
         no_memory_check: bool = False, **outputs: Any
     ) -> Any:  # fmt: skip
         """Return the Trainer that `fit` runs; arguments as for `fit`."""
-        trainer, (continuation, run_files) = kinds()[self.kind].get("trainer"), files(outputs, LmContinuation)
+        trainer, (continuation, run_files) = kinds()[self.kind].get("trainer"), self.files(outputs)
         if continuation.init_from:
             old = trainer.read_source(continuation.init_from)
             config, training, reading = self.configure(old.settings, **self.settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, files, refuse_idle
+from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, refuse_idle
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
 from tiedtools.models.translation.config import DEFAULTS, SITES, VECTORS, BitextReading, TranslationConfig, configure
@@ -49,7 +49,7 @@ class Translator(Estimator):
         valid = {"valid_source": valid_source, "valid_target": valid_target}
         reading = reading | {name: sources(text) for name, text in valid.items() if text is not None}
         reading |= dict(no_memory_check=no_memory_check)
-        return TranslationTrainer(config, training, [sources(source), sources(target)], *files(outputs), **reading)
+        return TranslationTrainer(config, training, [sources(source), sources(target)], *self.files(outputs), **reading)
 
     def fit(
         self, source: Any, target: Any, valid_source: Any = None, valid_target: Any = None, *,

@@ -6,10 +6,10 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tiedtools.api.estimator import OF_FILES, Estimator, Path, files, refuse_idle
+from tiedtools.api.estimator import OF_FILES, Estimator, Path, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
-from tiedtools.base.settings import Continuation, Range, Reading, checked, documented
+from tiedtools.base.settings import Continuation, Files, Range, Reading, checked, documented
 from tiedtools.models.word2vec.config import PRESETS, Config, Resampling, Shorthand, configure, default_vectors
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
@@ -39,6 +39,7 @@ class Word2Vec(Estimator):
     """
 
     instead: ClassVar = METHODS
+    of_fit = Continuation, Resampling, Files
 
     def __init__(self, sentences: Any = None, **settings: Any) -> None:
         texts = [text for text in (sentences, settings.pop("corpus_file", None)) if text is not None]
@@ -67,7 +68,7 @@ class Word2Vec(Estimator):
         config, reading = self.configure(**settings)
         classes = checked("classes", classes, int, Range(0, 10**6))
         others = {"write": default_vectors(config), **others}
-        continuation, resampling, run_files = files(others, Continuation, Resampling)
+        continuation, resampling, run_files = self.files(others)
         if continuation.init_from and not continuation.freeze and self.settings.get("lr") is None:
             config = replace(config, lr=config.lr / 2)  # so that little of what was learned is lost; docs/results.md
         reading = reading | ({} if valid is None else dict(valid=sources(valid)))

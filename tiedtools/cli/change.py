@@ -9,7 +9,7 @@ import click
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.messages import log
-from tiedtools.base.settings import Files, Reading
+from tiedtools.base.settings import Files, Reading, sort_out
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections, warn_idle
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
 from tiedtools.cli.report import Report
@@ -131,7 +131,6 @@ def missing(path: str, words: list[str], listed: Collection[str] | None) -> str:
 
 def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any, list[str], list[str]]:
     """Return the changes between two texts with p-values, and the words of only one; see evaluation.shift.changes."""
-    from tiedtools.api.estimator import files
     from tiedtools.evaluation.shift import permutation_changes
     from tiedtools.models.word2vec.permutation import PermutationTrainer
 
@@ -140,7 +139,7 @@ def permuted(ctx: click.Context, a: str, b: str, permutations: int) -> tuple[Any
     reading = dict(permutations=permutations, document=document)
     config, of_text = configure(**settings)
     warn_idle(ctx, idle(config))
-    paths = files({"write": default_vectors(config), **files_of(ctx)})
+    paths = sort_out({"write": default_vectors(config), **files_of(ctx)}, Files)
     trainer = PermutationTrainer(config, [a, b], *paths, unchecked, **reading, **of_text)
     return permutation_changes(train(ctx, trainer, Report(2)))
 
