@@ -131,11 +131,11 @@ class LstmLM(BatchedModel):
 
     @exclusive
     def composed(self) -> Arrays:
-        """Return the composed word tables: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
+        """Return copies of the composed word tables: "emb_in" and, if it differs, "emb_out" -> array [V, m]."""
         tables = self.network.tables
         for table in tables:
             table.begin(Step(None))
-        return {name: table.matrix()[:, : table.m] for name, table in zip(("emb_in", "emb_out"), tables)}
+        return {name: table.matrix()[:, : table.m].copy() for name, table in zip(("emb_in", "emb_out"), tables)}
 
     @property
     def longest(self) -> int | None:
