@@ -37,9 +37,9 @@ class Runs(runs.Runs):
         return cls(other.words, other.matrix, other.present, other.counts, other.training, other.whole)
 
     def sum_of(self, words: str) -> list[tuple[int, int]]:
-        """Return the (row, sign) of the words of a sum. Raises KeyError for an unknown word."""
+        """Return the (row, sign) of the words of a sum. Raises KeyError for an unknown word, TypeError for a list."""
         index = self.index
-        terms = summands(words, index)
+        terms = summands(checked("words", words, str), index)
         if unknown := [word for word, _ in terms if word not in index]:
             raise UnknownWord(f"no vector for {unknown[0]!r}; check its spelling")
         return [(index[word], sign) for word, sign in terms]

@@ -352,7 +352,7 @@ def test_results_in_python(tmp_path):
         runs.counts = np.arange(len(runs.words)) // 4  # a slice lacks words
         refused(lambda: runs.stability(["w1"], len(runs.words) - 4), "too few for")
         assert {line["word"] for line in runs.shift(runs)} == set(runs.words) - {"</s>"}
-        refused(lambda: runs.similarity("w1", "unknown"), kind=KeyError)
+        refused(lambda: runs.cosines("w1", "unknown"), kind=KeyError), refused(lambda: runs.most_similar(["w1", "w2"]))
     refused(lambda: tt.Word2Vec(**FEW, threads=1).fit(SENTENCES).runs)
 
 
