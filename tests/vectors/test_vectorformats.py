@@ -194,9 +194,9 @@ def test_rejects_invalid_binary(read, data, parts):
     refused(lambda: read(data), "some.", *parts)
 
 
-@pytest.mark.parametrize("format", ["text", "binary"])
-def test_a_requested_format_requires_its_header(read, format):
-    refused(lambda: read(b"a 1 2\n", format=format), "some.", ":1: ", format)
+@pytest.mark.parametrize("data, format", [(b"a 1 2\n", "text"), (b"a 1 2\n", "binary"), (b"1 1\na \0\0\x80?", "text")])
+def test_another_format_than_the_requested_one_is_named(read, data, format):
+    refused(lambda: read(data, format=format), "some.", ": is not ", format, "; is ", "?")
 
 
 def test_rejects_missing_files_folders_and_overlong_lines(tmp_path, read, monkeypatch):

@@ -69,7 +69,9 @@ class VectorReader:
                 what = f"the header gives {V} words of {rows.E} numbers, which is out of range"
                 rows.problem(":1", what, "get an undamaged file", "header", FATAL)
                 V = math.inf
-            elif format == "binary" or (format is None and self.looks_binary(rows.E)):
+            elif format == "binary" or self.looks_binary(rows.E):
+                if format == "text":
+                    return rows.problem(":2", "is not a row of text", "is the format binary?", level=FATAL)
                 return self.read_binary(V, rows.E)
             if line.endswith(b"\r\n"):
                 rows.oddity("crlf", ":1", "ends in CR LF")
