@@ -43,6 +43,8 @@ SIGNATURES = {  # first bytes of files that are not plain text
     b"{\\rtf": "in Rich Text Format; save it as plain text, in UTF-8",
     **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "in UTF-32; `iconv -f UTF-32 -t UTF-8` converts it"),
     b"PK\3\4": "a zip archive or an office document; unpack it, or save it as plain text, in UTF-8",
+    b"\xd0\xcf\x11\xe0": "an office document; save it as plain text, in UTF-8",
+    b"%PDF-": "a PDF document; `pdftotext` extracts its text",
     b"PAR1\x15": "in Parquet format; export the texts as JSON lines, CSV, or plain text",
 }
 
