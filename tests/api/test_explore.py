@@ -92,7 +92,7 @@ def test_the_command_writes_the_page_of_the_library(tmp_path, run):
 def test_mistakes_leave_an_existing_page_alone(tmp_path, run, monkeypatch):
     page = tmp_path / "page.html"
     page.write_text("earlier")
-    (tmp_path / "two.txt").write_text("a 1 2\nb 3 4\n")
+    (tmp_path / "two.txt").write_text("</s> 0 1\na 1 2\nb 3 4\n")
     for name, *options in ["none.txt"], ["two.txt"], ["two.txt", "--min-count", 3], ["two.txt", "--first", 2]:
         failed = run("explore", tmp_path / name, "-o", page, *options)
         assert failed.exit_code and "tiedtools" in failed.stderr and failed.stdout == ""

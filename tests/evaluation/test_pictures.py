@@ -293,12 +293,12 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         (["curves", tmp_path / "none", *out], "none", 1),
         (["speed", log, *out], "log: not a benchmark's result", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
-        (["words", vectors, "w1", *out], "three words or more, not 1", 1),
+        (["words", "-", *out], "three words or more, not 2", 1),  # without </s>
         (["words", tmp_path / "none", *out], "none", 1),
         (["similarity", vectors, "--set", "nowhere", *out], "nowhere: no such file", 1),
         (["similarity", vectors, *out], "--set", 2),
     ):
-        run.fails(status, message, "plot", *args)
+        run.fails(status, message, "plot", *args, input="</s> 1 2\na 3 4\nb 5 6\n")
     assert sorted(os.listdir(tmp_path)) == ["log", "v.txt"]
 
 

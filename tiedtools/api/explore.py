@@ -26,6 +26,7 @@ from tiedtools.evaluation import uncertainty
 from tiedtools.evaluation.comparison import PROJECTIONS, word_map
 from tiedtools.files.output import open_output, refuse_clashes
 from tiedtools.text.sources import counted, is_path
+from tiedtools.text.vocab import END
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.edit import refuse_dimensions
 from tiedtools.vectors.neighbors import Candidates, neighbors
@@ -130,9 +131,10 @@ def parts_of(source: Any, reading: dict[str, Any]) -> dict[str, Any]:
 def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[list[str], list[np.ndarray]]:
     """Return the `first` most frequent words that occur at least `min_count` times, and their counts in each part.
 
-    If counts are unknown, words are in the order of the file, and their "counts" are 0 to -1.
+    `</s>` is left out: `w2v` does not train its random vector, which can determine a principal component. If counts are
+    unknown, words are in the order of the file, and their "counts" are 0 to -1.
     """
-    words = list(dict.fromkeys(word for part in parts.values() for word in part.words))
+    words = list(dict.fromkeys(word for part in parts.values() for word in part.words if word != END))
     counts = []
     for part in parts.values():
         if (of_part := part.counts) is None or not of_part.any():
@@ -141,7 +143,7 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
             return words[:first], [-np.arange(len(words[:first])) / len(words)] * len(parts)
         counts.append(np.array([of_part[part.index[word]] if word in part.index else 0 for word in words], np.float64))
     total = np.sum(counts, 0)
-    least = default_min_count(total) if min_count is None else min_count
+    least = default_min_count(np.hstack([part.counts for part in parts.values()])) if min_count is None else min_count
     if rare := int((total < least).sum()):
         log.info(f"leaving out {rare:,} of {len(words):,} words, which occur fewer than {least} times")
     rows = [row for row in np.argsort(-total, kind="stable")[:first] if total[row] >= least]

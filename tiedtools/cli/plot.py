@@ -104,10 +104,11 @@ def words(
 ) -> Answer:  # fmt: skip
     """Plot words in two dimensions, so that words with similar vectors are close together.
 
-    Without WORD, the first words of VECTORS are plotted, in most files the most frequent. Vectors are scaled to unit
-    length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
+    Without WORD, the first words of VECTORS but `</s>` are plotted, in most files the most frequent. Vectors are scaled
+    to unit length. Unknown words are reported on stderr; the others are still plotted, and the exit status is 1.
     """
     from tiedtools.evaluation.comparison import word_map
+    from tiedtools.text.vocab import END
     from tiedtools.vectors.neighbors import Candidates, neighbors
     from tiedtools.vectors.vectors import Vectors
 
@@ -117,7 +118,7 @@ def words(
     for word in (unknown := [word for word in words if word not in vectors]):
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
     known = [word for word in dict.fromkeys(words) if word in vectors]
-    plotted = dict.fromkeys(known if words else vectors.words[:first])
+    plotted = dict.fromkeys(known if words else [word for word in vectors.words if word != END][:first])
     if top:
         plotted |= dict.fromkeys(word for nearest in neighbors(Candidates(vectors), known, top) for word, _ in nearest)
     chosen = vectors.restrict(plotted)  # without words whose bytes were replaced in decoding
