@@ -63,7 +63,7 @@ def test_fields_and_parts_of_records(tmp_path):
     (as_json("a") + as_json("b", lambda text: {"txt": text}), ":2: record 2: no field 'text'; .* 'txt', or"),
     ('[{"text": "a"},\n', ":1: record 1: not JSON .*; give an object per line: `jq -c '...'`"),
     (as_json("a") + '{"text": "b"', ":2: record 2: not JSON"), ('[{"text": "a"}]', ":1: record 1: not an object; "),
-    (as_json(["a", "\0"]), ":2: record 2: a zero byte"),
+    (as_json(["a", "\0"]), ":2: record 2: a zero byte; `sed "),
     (as_json(["a", "\ud800"]), ":2: record 2: an unpaired surrogate"),
     ("id,txt\n1,a\n", ":1: no column 'text'; .* 'id', 'txt'"), ("text,text\n1,a\n", ":1: two columns 'text'; rename"),
     ('id,text\n1,"a\nb"\n2,c,d\n', ":4: record 2: 3 cells, the header has 2"),

@@ -18,7 +18,7 @@ from tiedtools.files.output import split_compression
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.phrases import Phrases
 from tiedtools.text.sentences import WORD, Sentences, words_of
-from tiedtools.text.sources import LONGEST_LINE, ZERO_BYTE, counted, decoded_lines, shown
+from tiedtools.text.sources import LONGEST_LINE, counted, decoded_lines, shown
 from tiedtools.text.tokenizer import Process, Tokenizer, regular_expressions
 
 BATCH = 1 << 19  # characters tokenized at a time by a process
@@ -220,7 +220,7 @@ def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
     try:
         for line, text in cells(lines, separator, field) if separator else values(lines, field):
             if "\0" in text:
-                raise Wrong(line, ZERO_BYTE)
+                raise Wrong(line, r"a zero byte; `sed 's/\\u0000//g'` removes it")  # others were refused above
             try:
                 yield text.encode("utf-16", "surrogatepass").decode("utf-16", errors)  # in UTF-8, one becomes three
             except UnicodeDecodeError:
