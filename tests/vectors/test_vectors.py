@@ -188,8 +188,8 @@ def test_a_run_must_be_named(path, suffix):
 def test_other_files_have_no_runs(tmp_path):
     tt.Word2Vec(size=4, min_count=1, epochs=1, threads=1, sample=0).fit([["a", "b"]] * 20).save(tmp_path / "model.npz")
     assert not is_runs(str(tmp_path / "model.npz"))
-    for path in f"{tmp_path}/model.npz:3", f"{tmp_path}/model.npz":
-        refused(lambda: tt.Vectors.read(path) if path.endswith("3") else Runs.read(path))
+    for path in f"{tmp_path}/model.npz:3", f"{tmp_path}/model.npz", str(tmp_path):
+        refused(lambda: tt.Vectors.read(path) if path.endswith("3") else Runs.read(path), "is not a file of runs")
 
 
 @pytest.mark.parametrize("cut", [10, 200, 700])

@@ -82,7 +82,7 @@ class Runs:
     def read(cls: type[Self], path: str) -> Self:
         """Read a file of runs; its vectors are mapped. Raises TiedtoolsError if it is not one, or is corrupt."""
         first = modelfile.first_bytes(path)
-        if first and not first.startswith(modelfile.MAGIC) or modelfile.kind(path) != KIND:
+        if os.path.isdir(path) or first and not first.startswith(modelfile.MAGIC) or modelfile.kind(path) != KIND:
             raise TiedtoolsError(f"{path}: is not a file of runs; give one written by `tiedtools w2v --runs N`")
         header, arrays = modelfile.read(path, {"header", "words", "present", "counts"}, KIND)
         words = modelfile.take_words(path, arrays, KIND)
