@@ -75,7 +75,7 @@ def test_tokenizing_again_changes_nothing(text, spec):
     (DEFAULT, "e\u0301te\u0301 \U0001f1e9\U0001f1ea <unk> co\u00adop", "été \U0001f1e9\U0001f1ea <unk> coop"),
     ("lower", "ÉTÉ İZMİR Straße GROẞ", "été izmir straße groß"),
     ("lower,language=tr", "İZMİR ISPARTA", "izmir ısparta"), ("language=fr", "l'" * 400 + "a", "l' " * 400 + "a"),
-    ("lower,language=el", "ΟΔΟΣ ΟΔΟΣ-ΟΔΟΣ, Σ", "οδος οδος - οδος , σ"),
+    ("sentences,lower,language=el", "ΟΔΟΣ ΟΔΟΣ-ΟΔΟΣ, Σ; ΝΑΙ\u037e Ε", "οδος οδος - οδος , σ ;\nναι ;\nε"),
     ("numbers=zeros", "3.14 b2b 1990s", "0.00 b0b 0000s"),
     ("numbers=fold", "3.14 b2b 1,000! ٣٤", "<num> b2b <num> ! <num>"),
     ("numbers=drop,urls=drop", "at 3.14 www.a.org now 联系user@host.org谢", "at now 联 系 谢"),
