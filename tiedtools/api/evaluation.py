@@ -57,8 +57,9 @@ def evaluate_similarity(
     seed       random seed of the resampling
 
     Returns a dict: sets, a dict for each set (set, pairs, covered, oov_words, rho, low, high); mean_rho, mean_low, and
-    mean_high, over the sets; and, if `against` is given, differences, a dict for each set (rho, rho_first for
-    `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or missing sets.
+    mean_high, over the sets; and, if `against` is given, differences, a dict for each set and, of several, for their
+    mean (set, pairs, rho, rho_first for `against`, difference, low, high, p). Raises TiedtoolsError for unreadable or
+    missing sets.
     """
     one_of("oov", oov, similarity.OOV)
     one_of("case", case, similarity.CASES)
@@ -86,7 +87,8 @@ def evaluate_analogies(
     case       how to look words up; see `tiedtools eval-analogy --help`
 
     Returns a dict: sections, a dict for each section (section, questions, covered, correct, accuracy, low, high); and,
-    if `against` is given, differences, likewise. Raises TiedtoolsError for unreadable or missing questions.
+    if `against` is given, differences, likewise (section, questions, accuracy, accuracy_first for `against`,
+    difference, low, high, p). Raises TiedtoolsError for unreadable or missing questions.
     """
     if method is not None:
         one_of("method", method, (*METHODS, "avg"))

@@ -170,7 +170,8 @@ class Tokenization(Checked):
     )
     sentences: bool = setting(False)("Write each sentence on its own line; line breaks of the text remain.")
     numbers: str = setting("keep", choices=("keep", "zeros", "fold", "drop"))(
-        "Numbers: keep; zeros: replace each digit, also within words, but not in URLs, by 0; fold: write `<num>`; drop."
+        "Numbers: keep; zeros: replace each digit by 0, also within words, but not in URLs and e-mail addresses; fold:"
+        " write `<num>`; drop."
     )
     urls: str = setting("keep", choices=("keep", "fold", "drop"))(
         "URLs and e-mail addresses: keep; fold: replace with `<url>`; drop."

@@ -49,7 +49,8 @@ def eval_analogy(
 
     The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
     questions, covered questions, correct answers, accuracy on covered questions (`-` if there are none), and its 95%
-    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic.
+    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic; without
+    syntactic sections, there are no such lines, but for bats a line for each of its four types.
 
     With several files, a second table compares each file with the first, on the questions covered by both: the
     difference in accuracy, its 95% interval (Bonett and Price, paired proportions), and the two-sided p-value of
@@ -59,8 +60,9 @@ def eval_analogy(
     word2vec's compute-accuracy and gensim uppercase all words: an answer in another case is correct, and the first of
     several words that differ only in case represents them all in questions.
 
-    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs on the questions that all of them cover,
-    and its 95% interval over the runs; differences have Welch's interval over the runs of both files, and no p-value.
+    A file of runs (`tiedtools w2v --runs`) has the mean accuracy over the runs on the whole text or, without these,
+    over all runs, on the questions that every run covers, and its 95% interval over the runs; differences have Welch's
+    interval over the runs of both files, and no p-value.
     """
     from tiedtools.evaluation.analogysets import evaluate, read_set
     from tiedtools.evaluation.similarity import INTERVAL
@@ -128,8 +130,8 @@ def eval_sim(
 
     A file of runs (`tiedtools w2v --runs`) has the mean rho over the runs on the whole text or, without these, over all
     runs, on the pairs that every run covers, its 95% interval over the runs (low, high), and the bootstrap interval of
-    the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over the runs of both files, no
-    p-value, and no line `mean`.
+    the mean over pairs (pairs_low, pairs_high); differences have Welch's interval over the runs of both files, and
+    no p-value. Neither table has a line `mean`.
     """
     from tiedtools.evaluation.similarity import INTERVAL, evaluate, read_set
     from tiedtools.models.composing import needed
@@ -197,8 +199,8 @@ def compare(
 
     With --set, a second table compares B with A on similarity sets, as `tiedtools eval-sim A B`.
 
-    If A or B is a file of runs (`tiedtools w2v --runs`), run k of A is compared with run k of B; the table has the mean
-    over these pairs and its 95% interval over them.
+    If A or B is a file of runs (`tiedtools w2v --runs`), run k of A is compared with run k of B, or a single set of
+    vectors with each run; the table has the mean over these pairs and its 95% interval over them.
     """
     from tiedtools.evaluation import comparison, similarity
     from tiedtools.models.composing import needed

@@ -196,7 +196,8 @@ def nbest(
 @flag("repeats", "Also print the mean probability of repeating the previous token, and the proportion of such tokens.")
 @cache_options
 @raw_options
-@json_option("Print one JSON object per TEXT; with --words, per word; with --debug, also per line.")
+@json_option("Print one JSON object per TEXT; with --words, per word; with --debug, also per line; with --average and"
+             " --repeats, also per mean.")  # fmt: skip
 def ppl(
     path: str, texts: list[str], debug: int, words: bool, unit: str, separator: str, independent: bool,
     batch: int | None, average: tuple[str, ...], vocabulary: str | None, repeats: bool, field: str | None,

@@ -52,7 +52,8 @@ def query_command(name: str, short_help: str, words: str) -> Callable[[Any], Any
 
 @query_command("nn", "Find the nearest neighbors of words by cosine similarity.", "[WORD]...")
 @integer("min-count", None, "Leave out answers that occur less often than this in the training text; 0 includes all."
-         " Counts are known for model files, for vectors next to their manifest or NAME.vocab, and with --vocab."
+         " Counts are known for model files, for vectors next to their manifest, for matrices whose words are in"
+         " NAME.vocab, and with --vocab."
          "  [default: 100, or 4 per million words of a text below 25 million; 0 with --restrict or without counts]",
          least=0)  # fmt: skip
 @flag("counts", "Also print how often each answer occurs in the training text.")
@@ -348,8 +349,8 @@ def similar(
     MODEL is a file of word vectors, or a model trained with `tiedtools rnnlm --doc-dim N`. TEXT may be compressed; `-`
     or no argument reads standard input. Queries are sentences (--query), lines of TEXT (--line), or random lines
     (--sample); a line is not compared with itself. For each query and each of its most similar lines, the query, the
-    line's number, their cosine similarity, and the line are printed, tab-separated. With --unit doc, documents are
-    compared, and the first line of each is shown.
+    line's number, their cosine similarity, and the line are printed, tab-separated. With --unit doc, documents take the
+    place of lines, and the first line of each is shown.
 
     Unknown words of a --query are reported on stderr. A query without any known word has no answer, and
     the exit status is 1; the others are still answered.

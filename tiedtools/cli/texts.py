@@ -11,9 +11,9 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
-from tiedtools.cli.options import as_option, explicit, flag, json_option, option, options_of, together
+from tiedtools.cli.options import as_option, explicit, flag, integer, json_option, option, options_of, together
 from tiedtools.cli.report import show_messages
-from tiedtools.cli.shared import TEXT_OPTIONS, data_option, debug_option, errors_option, seed_option, texts_argument
+from tiedtools.cli.shared import TEXT_OPTIONS, data_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
 from tiedtools.files.output import open_packed
 from tiedtools.parallel import ranks
@@ -55,7 +55,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     """Count the words of TEXT and write the vocabulary in word2vec.c's format: `word count` per line, sorted by count.
 
     TEXT may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input. The first line is `</s>` with
-    the number of lines. Words with equal counts are in order of first occurrence.
+    the number of line ends. Words with equal counts are in order of first occurrence.
     """
     from tiedtools.text.counting import count, count_shares
 
@@ -82,7 +82,7 @@ def vocab(texts: list[str], min_count: int, max_vocab: int | None, errors: str, 
     option("load", metavar="FILE", help="Join the phrases in FILE, written by --save, instead of learning phrases."),
     option("save", metavar="FILE", help="Write the phrases to FILE, tab-separated: pass, phrase, words, score, count."),
     output_option,
-    debug_option,
+    integer("debug", 2, "Verbosity. 0: warnings; 1 or more: also messages.", least=0, metavar=None),
     errors_option,
 )
 @click.pass_context
@@ -204,9 +204,10 @@ def get(names: tuple[str, ...], to: str | None) -> Iterator[Answer]:
 @data_option
 @json_option("Print one JSON object, which includes URL and SHA-256.")
 def list_sets(data: str | None) -> Answer:
-    """List the data sets, tab-separated: name, GROUP/FILE, download size in bytes, license, and local path or `-`.
+    """List the data sets, tab-separated: name, GROUP/FILE, download size in bytes, license, and local path.
 
-    The license is given to the best of our knowledge; verify it before use.
+    An unknown size, and the path of a set that is not found, is `-`. The license is given to the best of our knowledge;
+    verify it before use.
     """
     lines, sets = [], {}
     for name, entry in datasets.DATASETS.items():

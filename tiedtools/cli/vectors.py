@@ -23,8 +23,8 @@ from tiedtools.text.sources import counted, numbered_lines
 @file_option("words", "Write the words listed in FILE, one per line, in its order.")
 @choice("lower", "first mean", "Lowercase the words; spellings that become equal get the vector of the first, or the"
         " mean of all.")  # fmt: skip
-@choice("spaces", "skip _", "Words with spaces: skip them, or replace each space with `_`.  [default: keep them; text"
-        " and binary reject them]")  # fmt: skip
+@choice("spaces", "skip _", "Words with spaces: skip them, or replace each space with `_`.  [default: keep them;"
+        " text, binary, fasttext, and model2vec reject them]")  # fmt: skip
 @integer("top", None, "Keep only the first N of the remaining words.")
 @flag("normalize", "Scale each vector to unit length.")
 @choice("dtype", "float32 float16", "Type of the numbers in npy, safetensors, and model2vec; others have float32.",
@@ -111,7 +111,7 @@ def check(files: tuple[str, ...], format: str | None, examples: int) -> Iterator
     not. The whole FILE is read despite problems; `-` is standard input.
 
     Other files that tiedtools writes, such as vocabularies, run manifests, logs, and checkpoints, are recognized; the
-    last line says what reads them, and whether they were checked.
+    last line says what reads or wrote them, and whether they were checked.
 
     For each kind of problem, the first cases and the number of further ones are shown; the last line summarizes the
     file. The exit status is 1 if any problem was found.
