@@ -56,8 +56,8 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
 
     With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
     models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the
-    number of words reported (Benjamini and Hochberg): with M permutations, p is at least 1 / (M + 1), so give a list
-    of words. Training options are as in `w2v`; --threads models are trained at a time.
+    number of words tested, all or those of --words (Benjamini and Hochberg): with M permutations, p is at least
+    1 / (M + 1), so give a list of words. Training options are as in `w2v`; --threads models are trained at a time.
 
     SLICES is a folder from `tiedtools w2v --slices`, whose vectors share a space. The table has the words with the
     greatest excess of their change, from the first slice to the last, over such a median or, for each WORD, its cosine

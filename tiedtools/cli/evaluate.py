@@ -143,7 +143,7 @@ def eval_sim(
     policy: dict[str, Any] = {"case": case, "bootstrap": bootstrap, "seed": seed, "interval": INTERVAL}
     if any(map(is_runs, files)):
         if oov != "skip":
-            raise click.UsageError("--oov does not apply to files of runs")
+            raise click.UsageError("--oov does not apply to files of runs; omit it")
         from tiedtools.evaluation.runsets import read_runs, similarities
 
         loaded = [read_set(path, name) for name, path in sets.items()]

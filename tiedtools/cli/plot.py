@@ -129,8 +129,8 @@ def words(
 
 @plot_command("similarity", "Plot cosine similarity against human scores.", reads="path")
 @click.argument("path", metavar="VECTORS")
-@option("set", "name", required=True, metavar="NAME|PATH", help="simlex, men, rw, verb143, mturk771, simverb,"
-        " ws353-sim, ws353-rel, mturk287, or a file of `word word score` lines.")  # fmt: skip
+@option("set", "name", required=True, metavar="NAME|PATH", help="Similarity set: a name of `tiedtools data list`, or a"
+        " file of `word word score` lines.")  # fmt: skip
 @output_option
 @data_option
 @case_option

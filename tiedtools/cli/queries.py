@@ -65,7 +65,8 @@ def nn(
 
     Without WORD, words are read from standard input, one per line, and answered immediately, with --json at the end of
     the input. VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors; each --with
-    adds a column of neighbors and a column of similarities, and a header names the files. Files of runs have a table.
+    adds a column of neighbors and a column of similarities, and a header names the files. Files of runs need WORD, and
+    have a table.
 
     A WORD with spaces that is not in the vocabulary is a sum, such as "king - man + woman" or "san francisco": the sum
     of its words' unit-length vectors. These words are excluded from its neighbors.
@@ -106,7 +107,8 @@ def analogy(top: int, method: str, **options: Any) -> Iterator[Answer]:
 
     Without words, triples are read from standard input, one per line, and answered immediately, with --json at the end
     of the input. VECTORS is a vector file, `-` for standard input, or MODEL:out for a model's output vectors; each
-    --with adds a column of answers and a column of scores, and a header names the files. Files of runs have a table.
+    --with adds a column of answers and a column of scores, and a header names the files. Files of runs need A B C, and
+    have a table.
 
     The score of an answer d is cos(d, B) - cos(d, A) + cos(d, C) (3CosAdd), or cos(d, B) cos(d, C) / (cos(d, A) +
     0.001) with cosines shifted to 0..1 (3CosMul; Levy and Goldberg 2014). A, B, and C are excluded from the answers.
