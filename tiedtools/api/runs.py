@@ -18,8 +18,8 @@ from tiedtools.vectors.vectors import limits
 class Runs(runs.Runs):
     """Word vectors of R training runs, written by `tiedtools w2v --runs R` or `Word2Vec.fit(..., runs=R)`.
 
-    words, matrix [R, V, E], present [R, V], counts [V], and training are as in vectors.runs.Runs. A word may be a sum,
-    such as "king - man + woman", of the unit-length vectors of its words.
+    words, matrix [R, V, E], present [R, V], counts [V], and training are as in vectors.runs.Runs. Except in
+    `stability`, a word may be a sum, such as "king - man + woman", of the unit-length vectors of its words.
 
     >>> runs = tiedtools.Word2Vec(size=100).fit("letters.txt", runs=25).runs
     >>> runs.similarity("nurse", "woman - man")
@@ -48,7 +48,8 @@ class Runs(runs.Runs):
         """List the words with the highest mean cosine, as dicts.
 
         Keys: neighbor; cosine, low, high: the mean and its 95% interval; rank, rank_low, rank_high: the median of its
-        ranks and their central 95%; in_top: number of runs in which it is among the first `topn`; runs: their number.
+        ranks and their central 95%; in_top: number of runs in which it is among the first `topn`; runs: number of runs
+        that have all words. Only the first `restrict` words are answers; None: all.
         """
         return uncertainty.neighbors(self, [self.sum_of(words)], *limits(topn, restrict))[0]
 
