@@ -248,7 +248,7 @@ class Continuation(Checked):
     init_from: str | None = setting(None, metavar="FILE")(
         "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary; `grow` adds"
         " those of TEXT. Counts are added up. A model's architecture, window, sampling, tying, and subwords are"
-        " the defaults."
+        " the defaults; the default of `lr` is halved, except with `freeze`."
     )
     grow: bool = setting(False)(
         "With `init_from`, add new words of TEXT to the vocabulary: those that occur `min_count` times and are among"

@@ -40,7 +40,7 @@ LAYOUT = {
     ],
     "Parallel training": [
         option("exchange-words", type=Finite(1), metavar="N", help="Under MPI: exchange changes each time all ranks"
-               " together have trained on N words.  [default: depends on their number; see docs/mpi.md]"),
+               " together have trained on N words.  [default: depends on ranks and network; see docs/mpi.md]"),
         choice("exchange-precision", "float32 bfloat16", "Under MPI: precision of the changes that are exchanged.",
                "float32"),
     ],
@@ -62,7 +62,7 @@ CHANGED = dict(
     shared_negatives=dict(also="batch", type=tuple(map(click.IntRange, LEAST, MOST))),
     output=dict(default="-", show_default="-; on a terminal, a new file or, with --save-model, none"),
     save_model=dict(help="Write the model (parameters, vocabulary, and options) to FILE in .npz format."
-                    " With `subwords`, NAME.bin here and in `output` is a model of fastText."),
+                    " With `subwords`, NAME.bin here and, without `binary=1`, in `output` is a model of fastText."),
     checkpoint=dict(help="Write a checkpoint to FILE after each epoch and on interruption. With `runs`, it has the"
                     " finished runs, and is not written after epochs; see `checkpoint_minutes`."),
     write=dict(choices=SIDES, help="Vectors to write: input, output, their sum, or their concatenation.  [default: in;"

@@ -44,7 +44,7 @@ class Config(Checked):
     size: int = setting(100, Range(1, 10**5))("Dimension of the vectors.")
     window: int = setting(5, Range(1, 10**4))("Context window: maximum distance between target and context word.")
     sample: float = setting(1e-3, Range(0))(
-        "Subsampling threshold: relative frequency above which words are subsampled; 0 disables."
+        "Subsampling threshold t: keep a word of relative frequency f with probability sqrt(t/f) + t/f; 0 disables."
     )
     hs: bool = setting(False)(
         "1: use hierarchical softmax, in addition to negative samples unless `negative=0`; untied only."
