@@ -32,14 +32,14 @@ def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
 
 @pytest.mark.parametrize("options, message", [
     ("-direct-order 4", "--direct-order has no effect without --direct\n"),
-    ("--bptt-block 4", "--bptt-block has no effect without --bptt\n"),
+    ("--defer --bptt-block 4", "--defer has no effect with blocks of one word\n--bptt-block has no effect without"),
     ("--sentences -bptt 4", "--bptt has no effect with --sentences\n"),
     ("-doc-lr .1 -start-doc sum", "--start-doc has no effect without --doc-dim\n"),
     ("-anti-kasparek 10000", "--anti-kasparek has no effect without --rnnlm\n"),
     ("-rnnlm m -test - -nbest -dynamic .1", "--dynamic has no effect with --nbest\n"),
     ("--checkpoint-minutes 1", "--checkpoint-minutes has no effect without --checkpoint\n"),
     ("-lambda .5", "--lambda has no effect without --lm-prob\n"),
-    ("-bptt 2 -bptt-block 4 -direct 1 -direct-order 4 -doc-dim 2 --no-sentences -doc-lr .1", None),
+    ("-bptt 2 -bptt-block 4 --defer -direct 1 -direct-order 4 -doc-dim 2 --no-sentences -doc-lr .1", None),
 ])  # fmt: skip
 def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):
     result = run(*f"rnnlm {MISSING}".split(), *options.split())

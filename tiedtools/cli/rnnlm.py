@@ -35,7 +35,7 @@ LAYOUT = {
                " on each word of --test after predicting it; 0 disables."),
         file_option("lm-prob", "Interpolate with another model's probabilities of --test, one per line in FILE."),
         option("lambda", "weight", type=Finite(0, 1), default=0.75, help="Interpolation weight of this model."),
-        integer("gen", 0, "Print N words sampled from the model.", least=0),
+        integer("gen", 0, "Print N words, line ends included, sampled from the model.", least=0),
     ],
     "Output": [
         file_option("rnnlm", "Model file, written after each epoch; if it exists, training resumes from it."),
@@ -55,7 +55,7 @@ CHANGED = dict(
     cutoff=dict(name="gradient-cutoff", also="cutoff"),
     min_improvement=dict(help="Minimum ratio of validation log probabilities between epochs. The first epoch below it"
                          " starts halving the learning rate; the second ends training."),
-    epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs."),
+    epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs.  [default: no limit]"),
     seed=dict(also="rand-seed"),
     binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),
 )  # fmt: skip
@@ -87,8 +87,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     whitespace, and may be compressed (.gz .bz2 .xz .zst); `-` or no argument reads standard input.
 
     With --rnnlm FILE and without --output, the command replaces the program rnnlm: it accepts rnnlm command lines
-    unchanged, logs to standard output as rnnlm does, and writes no vectors. FILE is in rnnlm's own format if that can
-    hold the model. With --test or --gen and no TEXT, an existing model is tested without training.
+    unchanged (except -compression), logs to standard output as rnnlm does, and writes no vectors. FILE is in rnnlm's
+    own format if that can hold the model. With --test or --gen and no TEXT, an existing model is tested without
+    training.
 
     Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
     the same command with --resume to continue from the last checkpoint. With --threads 1, a resumed run writes the
@@ -165,6 +166,8 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
         idle |= dict.fromkeys(("valid", "valid_share", "min_improvement"), "with --one-iter")
     if as_rnnlm:
         idle["write"] = "without --output"
+    if trainer.config.block == 1:
+        idle["defer"] = "with blocks of one word"
     if not trainer.restored:  # otherwise the model's settings apply, see below
         needed = {"direct": ["direct_order"], "bptt": ["bptt_block"], "doc_dim": ["doc_lr", "start_doc"]}
         idle |= {name: f"without {as_option(n)}" for n, names in needed.items() for name in names if not options[n]}

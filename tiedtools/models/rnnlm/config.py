@@ -34,7 +34,7 @@ class RnnlmConfig(Checked):
     hidden: int = setting(30, Range(1, 10**5))(
         "Hidden units, and dimension of the word vectors.  [default: 30; 100 with `doc_dim`]"
     )
-    classes: int = setting(100, Range(1, 10**6))("Number of word classes.")
+    classes: int = setting(100, Range(1, 10**6))("Maximum number of word classes.")
     old_classes: bool = setting(False)("Form classes by counts instead of square roots of counts; slower.")
     doc_dim: int = setting(0, Range(0, 10**5), metavar="D")("Dimension of the document vector (Rei 2015); 0 disables.")
     doc_lr: float = setting(0.1, Range(0))("Learning rate of the document vector, in training and testing.")
@@ -51,8 +51,12 @@ class RnnlmConfig(Checked):
         "BPTT steps back from the first word of a block; 0: one step, from every word."
     )
     bptt_block: int = setting(10, Range(1, MAX_STEPS))("With `bptt`, number of words per block.")
-    defer: bool = setting(False)("Update output weights only at the end of a block or sentence.")
-    beta: float = setting(1e-7, Range(0, 1))("L2 regularization strength.")
+    defer: bool = setting(False)(
+        "With `bptt` or `sentences`, update output weights only at the end of a block or sentence."
+    )
+    beta: float = setting(1e-7, Range(0, 1))(
+        "L2 regularization strength. Below 3e-8 / `lr`, as by default, it has no effect in float32."
+    )
     cutoff: float = setting(15.0, Range(0))("Clip each hidden-layer error to +- this value; 0 disables.")
     direct: int = setting(0, Range(0, MILLIONS * 10**6), metavar="MILLIONS")(
         "Size of the hash table of direct (maximum-entropy) n-gram weights, in millions; 0 disables."
