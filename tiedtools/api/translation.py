@@ -11,17 +11,16 @@ import numpy as np
 from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, refuse_idle
 from tiedtools.base.settings import Range, checked, documented
 from tiedtools.evaluation.lexicon import lines
-from tiedtools.models.translation.config import DEFAULTS, SITES, VECTORS, BitextReading, TranslationConfig, configure
-from tiedtools.network.config import Shorthands, documented_defaults
+from tiedtools.models.translation.config import DEFAULTS, KINDS, SITES, VECTORS, configure
+from tiedtools.network.config import documented_defaults
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.sentences import sources
-from tiedtools.training.schedules import Training
 
 if TYPE_CHECKING:
     from tiedtools.models.translation.interpreter import Interpreter, Translation
 
 
-@documented(TranslationConfig, Training, Shorthands, BitextReading, **DEFAULTS, **documented_defaults(SITES))
+@documented(*KINDS, **DEFAULTS, **documented_defaults(SITES))
 class Translator(Estimator):
     """A translation model: attention over a bidirectional GRU encoder, with untied or tied embeddings.
 

@@ -62,9 +62,7 @@ LM_LAYOUT = {
     "Continued training": [CONTINUED],
     "Output": OUTPUT,
 }
-LM_CHANGED = CHANGED | dict(
-    dropout=dict(default=DROPOUT), lr=dict(help="Initial learning rate.  [default for adadelta: 1, for adam: .001]")
-)
+LM_CHANGED = CHANGED | dict(dropout=dict(default=DROPOUT))
 LM_KINDS = LstmConfig, Training, Shorthands, LmReading, LmContinuation
 
 NMT_LAYOUT = {
@@ -85,15 +83,10 @@ NMT_LAYOUT = {
 }  # fmt: skip
 NMT_CHANGED = CHANGED | dict(
     dropout=dict(help="Dropout probability at all sites; the --drop options set it for one site."),
-    lr=dict(help="Initial learning rate.  [default for adadelta and others: 1]"),
-    eval_batch=dict(help="Batch size in sentence pairs in validation."),
-    keep=dict(help="Model to save: best validation BLEU (with --no-bleu, loss), or last epoch."),
-    restart=dict(help="Model that each later session starts from: best, as for --keep, or last epoch."),
     write=dict(choices=("source", *SIDES), help="Vectors to write: of the source words; of the target words, the"
                " decoder's input, its output, their sum, or their concatenation."),
 )  # fmt: skip
 NMT_DEFAULTS = translation.DEFAULTS | {f"drop_{site}": DROPOUT for site in translation.SITES["standard"]}
-NMT_KINDS = TranslationConfig, Training, Shorthands, BitextReading
 
 
 @click.command("lm", cls=SectionedCommand, short_help="Train a language model: LSTM, GRU, or RHN.")
@@ -154,7 +147,7 @@ def train_lm(ctx: click.Context) -> None:
 
 
 @click.command("nmt", cls=SectionedCommand, short_help="Train a translation model.")
-@sections(NMT_LAYOUT, *NMT_KINDS, omit="save_vocab", defaults=NMT_DEFAULTS, **NMT_CHANGED)
+@sections(NMT_LAYOUT, *translation.KINDS, omit="save_vocab", defaults=NMT_DEFAULTS, **NMT_CHANGED)
 @click.pass_context
 def nmt(ctx: click.Context, /, **options: Any) -> None:
     """Train an attention model that translates --source into --target, with untied or tied embeddings.

@@ -51,7 +51,7 @@ CHANGED = dict(
     hidden=dict(also="size"),
     classes=dict(name="class", also="classes"),
     direct=dict(type=Finite(0, MILLIONS), default=0.0),
-    lr=dict(also="alpha"),
+    lr=dict(also="alpha", help="Initial learning rate."),
     cutoff=dict(name="gradient-cutoff", also="cutoff"),
     min_improvement=dict(help="Minimum ratio of validation log probabilities between epochs. The first epoch below it"
                          " starts halving the learning rate; the second ends training."),

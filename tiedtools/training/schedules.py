@@ -35,7 +35,9 @@ class Training(Checked):
     keep: str = setting("best", choices=("best", "last"))(
         "Model to test and save: best validation loss, or last epoch (Zaremba et al.)."
     )
-    lr: float = setting(20.0, Range(0, min_open=True))("Initial learning rate.")
+    lr: float = setting(20.0, Range(0, min_open=True))(
+        "Initial learning rate.  [default for adadelta: 1, for adam: .001]"
+    )
     clip: float = setting(0.25, Range(0))("Clip the global gradient norm to this value; 0 disables.")
     schedule: str = setting("plateau", choices=("plateau", "decay", "constant", "halving"))(
         "plateau: reduce the learning rate after each epoch without improvement; decay: after every epoch; constant:"

@@ -23,8 +23,7 @@ VECTORS = "source", *SIDES  # names of the word vectors
 class TranslationConfig(Computation, Optimization):
     """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 3.
 
-    size is the embedding and readout dimension m, hidden the number of units n of each layer. Square matrices of
-    recurrence and attention are initially orthogonal, biases 0.
+    size is the embedding and readout dimension m, hidden the number of units n of each layer. Biases are initially 0.
     """
 
     size: int = setting(128, Range(1, 10**5))("Embedding dimension.")
@@ -34,7 +33,8 @@ class TranslationConfig(Computation, Optimization):
         " is then joint) (Press & Wolf 2017)."
     )
     init: float | None = setting(None, Range(0))(
-        "Standard deviation of initial weights.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]"
+        "Standard deviation of initial weights, except square matrices of recurrence and attention, which are"
+        " orthogonal.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]"
     )
     drop_emb: float = dropout("of embeddings.")
     drop_annotation: float = dropout("of the encoder's output.")
@@ -46,7 +46,23 @@ class TranslationConfig(Computation, Optimization):
 
 
 SITES = {"standard": ("emb", "annotation", "out")}
-DEFAULTS = dict(optimizer="adam", lr=RATES["adam"], decay=2.0, clip=1.0, epochs=30, eval_batch=32)
+DEFAULTS = dict(optimizer="adam", decay=2.0, clip=1.0, epochs=30)
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslationTraining(Training):
+    """Training settings of a translation model."""
+
+    restart: str = setting("best", choices=("best", "last"))(
+        "Model that each later session starts from: best, as for `keep`, or last epoch."
+    )
+    keep: str = setting("best", choices=("best", "last"))(
+        "Model to save: best validation BLEU (with `bleu=False`, loss), or last epoch."
+    )
+    lr: float = setting(RATES["adam"], Range(0, min_open=True))(
+        "Initial learning rate.  [default for adadelta and others: 1]"
+    )
+    eval_batch: int = setting(32, Range(1, 10**5))("Batch size in sentence pairs in validation.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,19 +79,25 @@ class BitextReading(Reading):
         "Keep only the most frequent words or symbols of each side (`tie=all`: of both together): N at most, including"
         " `</s>` and `<unk>`.  [default: no limit]"
     )
+    phrases: object | None = setting(None, metavar="LIST")(
+        "Join the phrases of LIST, written by `tiedtools phrases --save`, in the source texts.  [default: none]"
+    )
     target_field: str | None = setting(None, metavar="NAME")(
         "Field or column of the target, like `field`.  [default: that of the source]"
     )
     bleu: bool = setting(True)(
-        "Validate by BLEU of greedy translations, too, and keep the model with the highest; --no-bleu: that with the"
-        " lowest perplexity."
+        "Validate by BLEU of greedy translations, too, and keep the model with the highest; `bleu=False`: that with"
+        " the lowest perplexity."
     )
+
+
+KINDS = TranslationConfig, TranslationTraining, Shorthands, BitextReading
 
 
 def configure(**options: Any) -> list[Any]:
     """Return [TranslationConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
     settings = chosen(options, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
-    config, training, _, reading = with_reading(settings, TranslationConfig, Training, Shorthands, BitextReading)
+    config, training, _, reading = with_reading(settings, *KINDS)
     check_averages(config, training)
     return [config, training, reading]
 
@@ -86,8 +108,8 @@ PRESETS = {
     "press-wolf-nmt": (
         "Press & Wolf 2017, table 8, WMT 2014: the model of DL4MT; add --tie decoder or all",
         dict(
-            size=500, hidden=1000, init=0.01, optimizer="adadelta", lr=1.0, schedule="constant", clip=1.0, batch=32,
-            max_length=49, epochs=1
+            size=500, hidden=1000, init=0.01, drop_emb=0.0, drop_annotation=0.0, drop_out=0.0, optimizer="adadelta",
+            lr=1.0, schedule="constant", clip=1.0, batch=32, max_length=49, epochs=1
         )
     ),
     # Sizes, dropout, and batch come from nmtpytorch's configuration for Multi30k; the other settings are ours.
