@@ -114,9 +114,9 @@ def lstm(ctx: click.Context, /, **options: Any) -> None:
 
     The model's word vectors are written to --output. Save the model itself with --save-model.
 
-    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
-    the same command with --resume to continue from the last checkpoint. With the same number of threads, the output is
-    byte-identical to that of an uninterrupted run.
+    Ctrl-C stops training, writes the vectors of the best epoch so far (in the first epoch, the current ones), and exits
+    with status 130. With --checkpoint FILE, rerun the same command with --resume to continue from the last checkpoint.
+    With the same number of threads, the output is byte-identical to that of an uninterrupted run.
     """
     train_lm(ctx)
 

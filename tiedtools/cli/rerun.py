@@ -32,8 +32,8 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
     have changed are rejected; texts from standard input must be provided again. The manifest of a time slice repeats
     all slices of its folder.
 
-    Runs with one thread or --deterministic, and all runs of `lm`, `lstm`, and `nmt`, must reproduce the same bytes;
-    otherwise the exit status is 1.
+    Runs with one thread, --deterministic, or at least as many --runs as threads, and all runs of `lm`, `lstm`, and
+    `nmt`, must reproduce the same bytes; otherwise the exit status is 1.
     """
     from tiedtools.api.slices import COMPASS
 

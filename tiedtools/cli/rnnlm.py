@@ -91,9 +91,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     own format if that can hold the model. With --test or --gen and no TEXT, an existing model is tested without
     training.
 
-    Ctrl-C stops training, writes the vectors trained so far, and exits with status 130. With --checkpoint FILE, rerun
-    the same command with --resume to continue from the last checkpoint. With --threads 1, a resumed run writes the
-    same bytes as an uninterrupted one.
+    Ctrl-C stops training, writes the vectors of the best epoch so far (in the first epoch, the current ones), and exits
+    with status 130. With --checkpoint FILE, rerun the same command with --resume to continue from the last checkpoint.
+    With --threads 1, a resumed run writes the same bytes as an uninterrupted one.
     """
     texts, path = [*options["texts"], *options["train"]], options["rnnlm"]
     as_rnnlm = path is not None and "output" not in explicit(ctx)

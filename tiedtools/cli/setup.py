@@ -64,8 +64,9 @@ def warmup(commands: tuple[str, ...]) -> None:
     \b
         tiedtools warmup w2v "w2v --tie-linear" "lstm --subwords chars"
 
-    Without COMMAND, all five are compiled with their default options. The cache is $XDG_CACHE_HOME/tiedtools/kernels
-    (default: ~/.cache/tiedtools/kernels), or tiedtools in NUMBA_CACHE_DIR.
+    Without COMMAND, all five are compiled with their default options, w2v also with -cbow 0, and lm with each of its
+    cells. The cache is $XDG_CACHE_HOME/tiedtools/kernels (default: ~/.cache/tiedtools/kernels), or tiedtools in
+    NUMBA_CACHE_DIR.
     """
 
     def run(*arguments: str) -> None:

@@ -19,7 +19,7 @@ class Family:
     configure   function that returns the configuration of a run from keyword arguments
     warm_up     training command -> command lines that compile its kernels; see `tiedtools warmup`
     sides       names of the word vectors in its model files
-    exact       whether training writes the same bytes with any number of threads
+    exact       whether training writes the same bytes again with several threads
     """
 
     kind: str
