@@ -247,12 +247,12 @@ class Continuation(Checked):
 
     init_from: str | None = setting(None, metavar="FILE")(
         "Start from a model of `w2v`, or from any file of word vectors. Its words are the vocabulary; `grow` adds"
-        " those of TEXT. Counts are added up. A model's architecture, window, sampling, tying, and subwords are"
-        " the defaults; the default of `lr` is halved, except with `freeze`."
+        " those of TEXT. Counts are added up. A model's architecture, window, sampling, tying, subwords, `tokenize`,"
+        " and `phrases` are the defaults; the default of `lr` is halved, except with `freeze`."
     )
     grow: bool = setting(False)(
-        "With `init_from`, add new words of TEXT to the vocabulary: those that occur `min_count` times and are among"
-        " the `max_vocab` most frequent ones of TEXT."
+        "With `init_from`, add new words of TEXT to the vocabulary: those that occur at least `min_count` times and"
+        " are among the `max_vocab` most frequent ones of TEXT."
     )
     freeze: str | None = setting(None, choices=(None, "in", "out", "old"))(
         "With `init_from`, freeze input vectors (in), output vectors (out), or all vectors of the words in FILE (old)."
@@ -270,8 +270,9 @@ class LmContinuation(Continuation):
     """Settings of training that continues from a language model; see docs/time.md."""
 
     init_from: str | None = setting(None, metavar="MODEL")(
-        "Start from a model of `lm` or `lstm`, whose settings are the defaults; with `preset`, only the settings of its"
-        " layers and text are. The learning-rate schedule restarts. Counts of words are added."
+        "Start from a model of `lm` or `lstm`, whose settings (of the text: `tokenize` and `phrases`) are the defaults;"
+        " with `preset`, only those of its layers and text are. The learning-rate schedule restarts. Counts of words"
+        " are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, freeze the input and output embeddings and, with `subwords`, the layers that compose them."
