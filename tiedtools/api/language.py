@@ -44,7 +44,8 @@ class LanguageModel(Estimator):
               "rnnlm"
     settings  the options of `tiedtools lm`, `lstm`, or `rnnlm`, with underscores. tying="untied", "tied", or "linear"
               (tied+L) stands for --tie and --tie-linear, output_bias=False for --no-output-bias. For "rnnlm", size is
-              another name for hidden, and models.rnnlm.config lists the settings; the settings of "lm" are below
+              another name for hidden, --class and --gradient-cutoff are classes and cutoff, and models.rnnlm.config
+              lists the settings; the settings of "lm" are below
 
     Raises Contradiction for settings that are unknown, of a wrong type, out of range, or contradictory.
 
