@@ -27,7 +27,7 @@ LEFT_OUT = "fastText", "subwords, tied, PMI"
 
 def trained(arguments, language, architecture, name, rate, seed):
     """Return the figures of one run by name; train the model unless its file exists."""
-    path = arguments.folder / f"{language} {architecture} {name} {rate} {seed}.json"
+    path = arguments.folder / f"{language} {architecture} {name} {rate} {arguments.epochs} {seed}.json"
     if not path.exists():
         model, log = path.with_suffix(".model.npz"), path.with_suffix(".log")
         text, valid = (arguments.texts / f"{part}.{language}.xz" for part in ("train", "val"))

@@ -66,11 +66,11 @@ def train(arguments, architecture, name, rate, epochs, seed, path):
     subprocess.run([sys.executable, *map(str, command)], check=True)
 
 
-def evaluate(vectors, sets, names):
+def evaluate(vectors, sets):
     """Return rho of each set, of RW over all pairs and over pairs with an unknown word, and of analogies the share."""
     found = {}
-    for name in names:
-        pairs = read_set(sets / SETS[name])
+    for name, path in SETS.items():
+        pairs = read_set(sets / path)
         known = judge(vectors, pairs)
         found[name] = spearman(pairs.scores[known.used], known.cosines[known.used])
         if name == "RW":
@@ -83,13 +83,13 @@ def evaluate(vectors, sets, names):
     return {**found, "analogies": answered.right[answered.known].mean()}
 
 
-def measured(arguments, names, architecture, name, rate, epochs, seed):
+def measured(arguments, architecture, name, rate, epochs, seed):
     """Return the figures of one run by name; train the model unless its file exists."""
-    path = arguments.folder / f"{architecture} {name} {rate} {epochs} {seed}.npz"
+    path = arguments.folder / f"{arguments.text.name} {architecture} {name} {rate} {epochs} {seed}.npz"
     if not path.exists():
         model = path.with_suffix(".bin" if MODELS[name] is None else ".model.npz")
         train(arguments, architecture, name, rate, epochs, seed, model)
-        np.savez(path.with_suffix(".new.npz"), **evaluate(Vectors.read(model), arguments.sets, names))
+        np.savez(path.with_suffix(".new.npz"), **evaluate(Vectors.read(model), arguments.sets))
         model.unlink()
         path.with_suffix(".new.npz").rename(path)
     with np.load(path) as file:
@@ -106,7 +106,7 @@ def trials(arguments):
     for architecture, name in itertools.product(arguments.only, MODELS):
         for rate in rates(architecture, name):
             try:
-                found = measured(arguments, DEVELOPMENT, architecture, name, rate, 1, 1)
+                found = measured(arguments, architecture, name, rate, 1, 1)
             except subprocess.CalledProcessError:
                 show(architecture, name, str(rate), "diverged")
                 continue
@@ -116,7 +116,7 @@ def trials(arguments):
 
 def runs_of(arguments, architecture, name):
     rate = CHOSEN.get((architecture, name), rates(architecture, name)[0])
-    return [measured(arguments, SETS, architecture, name, rate, arguments.epochs, seed) for seed in arguments.seeds]
+    return [measured(arguments, architecture, name, rate, arguments.epochs, seed) for seed in arguments.seeds]
 
 
 def runs(arguments):

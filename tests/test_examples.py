@@ -1,7 +1,6 @@
 """Test the scripts in examples/ that prepare texts or compare tyings, and the list of technical word pairs."""
 
 import argparse
-import importlib.util
 import itertools
 import os
 import re
@@ -19,9 +18,9 @@ from tiedtools import Vectors
 from tiedtools.evaluation.similarity import SimilaritySet, read_set
 
 EXAMPLES = ROOT / "examples"
-SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
 
-pytestmark = pytest.mark.skipif(not SCRIPTS or shutil.which("sh") is None, reason="needs a checkout and a POSIX shell")
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a POSIX shell")
+subwords, tying = (pytest.importorskip(name, reason="needs a checkout") for name in ("subwords", "tying"))
 
 
 def shell(script, *arguments, **options):
@@ -29,7 +28,7 @@ def shell(script, *arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, **options)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.sh")), ids=lambda path: path.name)
 def test_syntax_and_usage(script):
     assert subprocess.run(["sh", "-n", script], capture_output=True, text=True).stderr == ""
     result = shell(script.name, stdin=subprocess.DEVNULL)
@@ -92,9 +91,7 @@ def value(text, names):
 
 
 def test_numbers_in_english_and_german():
-    command = ["awk", "-f", EXAMPLES / "numbers.awk"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert lines[0] == "seven thousand nine hundred nineteen\tsieben tausend neun hundert neunzehn"
+    lines = subprocess.check_output(["awk", "-f", EXAMPLES / "numbers.awk"], text=True).splitlines()
     assert lines[1] == "fifteen thousand eight hundred thirty eight\tfünfzehn tausend acht hundert acht und dreißig"
     found = [[value(text, names) for text, names in zip(line.split("\t"), (ENGLISH, GERMAN))] for line in lines]
     assert found == [[k * 7919 % 100000] * 2 for k in range(1, 5001)] and len(set(map(tuple, found))) == 5000
@@ -122,18 +119,7 @@ def test_technical_pairs():
     assert pairs.scores.min() == 0 and 9 < pairs.scores.max() <= 10
 
 
-SCRIPT = ROOT / "examples" / "tying.py"
-
-
-@pytest.fixture
-def tying(monkeypatch):
-    spec = importlib.util.spec_from_file_location("tying", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_statistics_of_tyings(tying, monkeypatch):
+def test_statistics_of_tyings(monkeypatch):
     assert tying.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert tying.holm([0.5, 0.9]) == pytest.approx([1, 1])
     monkeypatch.setattr(tying, "FREQUENT", slice(2, 6))
@@ -155,21 +141,38 @@ def test_statistics_of_tyings(tying, monkeypatch):
         assert 0 < low < d < high < 1
 
 
-def test_trials_runs_and_table(tying, monkeypatch, tmp_path, capsys):
-    topics = [[f"{topic}{k}" for k in range(5)] for topic in "abcd"]
+WORDS = [f"{topic}{k}" for topic in "abcd" for k in range(5)]
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Arguments of tying.py and subwords.py, with a text and sets."""
     rng = np.random.default_rng(1)
-    lines = [" ".join(rng.choice(topics[k % 4], 12)) for k in range(400)]
-    (tmp_path / "text").write_text("\n".join(lines))
-    words = sorted(itertools.chain(*topics))
-    pairs = [f"{a}\t{b}\t{(a[0] == b[0]) + rng.random()}" for a, b in itertools.combinations(words, 2)]
-    (tmp_path / "report").mkdir()
+    (tmp_path / "text").write_text("\n".join(" ".join(rng.choice(WORDS[k % 4 * 5 :][:5], 12)) for k in range(400)))
+    pairs = [f"{a}\t{b}\t{(a[0] == b[0]) + rng.random()}" for a, b in itertools.combinations(WORDS, 2)]
+    for folder in "report", "runs":
+        (tmp_path / folder).mkdir()
     for name in tying.SETS.values():
         (tmp_path / name).write_text("\n".join([*pairs, "unknown\ta1\t1"]))
     (tmp_path / "questions-words.txt").write_text(": x\na1 a2 b1 b2\na1 a2 c1 c2\n")
-    given = argparse.Namespace(
-        text=str(tmp_path / "text"), folder=tmp_path / "runs", sets=tmp_path, epochs=[1], seeds=[1, 2], only=["CBOW"]
-    )
-    given.folder.mkdir()
+    of = dict(folder=tmp_path / "runs", sets=tmp_path, epochs=[1], seeds=[1, 2], only=["CBOW"])
+    return argparse.Namespace(text=tmp_path / "text", **of)
+
+
+def test_subwords_of_two_texts(given, monkeypatch):
+    """A run with the settings of a trial shares its file; the runs of another text do not."""
+    trained, matrix = [], np.random.default_rng(1).standard_normal((20, 5)).astype(np.float32)
+    monkeypatch.setattr(subwords, "train", lambda *arguments: trained.append(arguments[-1].touch()))
+    monkeypatch.setattr(subwords.Vectors, "read", lambda path: Vectors(WORDS, matrix))
+    subwords.trials(given)
+    given.epochs, trials = 1, len(trained)
+    subwords.table(given)
+    given.text = given.text.with_name("other")
+    subwords.table(given)
+    assert len(trained) == trials + 3 * len(subwords.MODELS)  # all but those of seed 1 of the first text
+
+
+def test_trials_runs_and_table(given, monkeypatch, capsys):
     kept = {name: tying.TYINGS[name] for name in ("untied, PMI", "tied, fixed signs")}
     for name, value in dict(
         W2V=tying.W2V.replace("300", "10"), TYINGS=kept, COMPARED=("tied, fixed signs",), FREQUENT=slice(1, 9), RARE=12
@@ -183,11 +186,8 @@ def test_trials_runs_and_table(tying, monkeypatch, tmp_path, capsys):
     assert files == {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
     printed = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
     head, _, *rows, _, columns, _, one, two = printed
-    assert [row[1:3] for row in rows] == [
-        ["CBOW untied, PMI", "in"],
-        ["CBOW untied, PMI", "**sum**"],
-        ["CBOW tied, fixed signs", "**in**"],
-    ]
+    names = ["CBOW untied, PMI in", "CBOW untied, PMI **sum**", "CBOW tied, fixed signs **in**"]
+    assert [" ".join(row[1:3]) for row in rows] == names
     assert {len(row) for row in rows} == {len(head)} and {len(one), len(two)} == {len(columns)}
     mean = head.index("mean")
     means = {tuple(row[1:3]): float(row[mean]) for row in rows}
