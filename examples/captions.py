@@ -21,6 +21,7 @@ from subwords import ARCHITECTURES, MODELS, W2V, existing, rates, show
 from tiedtools import Vectors
 from tiedtools.evaluation.similarity import judge, read_set, spearman
 
+LANGUAGES, PARTS = ("de", "cs"), ("train", "val")
 SETS = "DE-SCHM280.txt", "DE-GUR350.txt", "DE-ZG222.txt", "DE-SIMLEX-999.txt"
 LEFT_OUT = "fastText", "subwords, tied, PMI"
 
@@ -30,7 +31,7 @@ def trained(arguments, language, architecture, name, rate, seed):
     path = arguments.folder / f"{language} {architecture} {name} {rate} {arguments.epochs} {seed}.json"
     if not path.exists():
         model, log = path.with_suffix(".model.npz"), path.with_suffix(".log")
-        text, valid = (arguments.texts / f"{part}.{language}.xz" for part in ("train", "val"))
+        text, valid = (arguments.texts / f"{part}.{language}.xz" for part in PARTS)
         options = f"{ARCHITECTURES[architecture][0]} {MODELS[name]} -alpha {rate} --epochs {arguments.epochs}"
         files = ["--seed", seed, "-threads", 2, "--valid", valid, "--log-json", log, "--save-model", model, text]
         command = [sys.executable, *W2V.split(), *options.split(), *files]
@@ -64,7 +65,9 @@ def evaluate(vectors, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, kind in ("texts", existing), ("folder", Path), ("sets", existing):
+    texts = lambda path: existing(path, *(f"{part}.{language}.xz" for part in PARTS for language in LANGUAGES))
+    sets = lambda path: existing(path, *SETS)
+    for name, kind in ("texts", texts), ("folder", Path), ("sets", sets):
         parser.add_argument(name, type=kind)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--epochs", type=int, default=10)
@@ -72,7 +75,7 @@ def main():
     arguments.folder.mkdir(parents=True, exist_ok=True)
     columns = "loss", "rho, known", "rho, all", "pairs, known", "pairs, all"
     show("language", "architecture", "model", "rate", *columns)
-    for language, architecture, name in itertools.product(("de", "cs"), ARCHITECTURES, MODELS):
+    for language, architecture, name in itertools.product(LANGUAGES, ARCHITECTURES, MODELS):
         if name in LEFT_OUT:
             continue
         run = lambda rate, seed, of=(language, architecture, name): trained(arguments, *of, rate, seed)

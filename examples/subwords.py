@@ -145,7 +145,8 @@ def main():
     actions = {"trials": trials, "runs": runs, "table": table}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=actions)
-    for name, kind in ("text", existing), ("folder", Path), ("sets", existing):
+    sets = lambda path: existing(path, *SETS.values(), "questions-words.txt")
+    for name, kind in ("text", existing), ("folder", Path), ("sets", sets):
         parser.add_argument(name, type=kind)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--epochs", type=int, default=5)

@@ -11,7 +11,6 @@ of `SETS` below and questions-words.txt. `trials` prints scores on development s
 
 import argparse
 import itertools
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -143,10 +142,11 @@ def trials(arguments):
                 print(*row, kind, *decimals(np.mean(scores), *scores, found[kind, "rare"]), sep="\t", flush=True)
 
 
-def existing(path):
-    """Return the Path of an argument that must exist."""
-    if not os.path.exists(path):
-        raise argparse.ArgumentTypeError(f"{path}: no such file or folder")
+def existing(path, *names):
+    """Return the Path of an argument that must exist, as must the files `names` in it."""
+    for each in Path(path), *(Path(path, name) for name in names):
+        if not each.exists():
+            raise argparse.ArgumentTypeError(f"{each}: no such file or folder")
     return Path(path)
 
 
@@ -244,7 +244,8 @@ def table(arguments):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["trials", "runs", "table"])
-    for name, kind in ("text", existing), ("folder", Path), ("sets", existing):
+    sets = lambda path: existing(path, *SETS.values(), "questions-words.txt")
+    for name, kind in ("text", existing), ("folder", Path), ("sets", sets):
         parser.add_argument(name, type=kind)
     parser.add_argument("--epochs", type=int, nargs="+", default=[1])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
