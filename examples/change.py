@@ -22,7 +22,9 @@ from scipy.ndimage import median_filter
 from scipy.stats import spearmanr
 
 from tiedtools.api.slices import read_slices
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.shift import changes
+from tiedtools.text.sources import decoded_lines
 from tiedtools.vectors.edit import align
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import Vectors
@@ -57,7 +59,8 @@ def pairs_of(lines, number, rng):
 
 
 def w2v(*args):
-    subprocess.run([sys.executable, "-m", "tiedtools", "w2v", *map(str, args)], check=True)
+    if status := subprocess.run([sys.executable, "-m", "tiedtools", "w2v", *map(str, args)]).returncode:
+        sys.exit(status)
 
 
 def slices(folder, *options):
@@ -125,7 +128,10 @@ if __name__ == "__main__":
         parser.error("--gensim has settings of its own; omit it, or the options of w2v")
     SETTINGS += options
     rng = np.random.default_rng(1)
-    lines = Path(args.text).read_text().splitlines()
+    try:
+        lines = [line.rstrip("\n") for line in decoded_lines(args.text)]
+    except TiedtoolsError as error:
+        sys.exit(f"change.py: {error}")
     lines = [lines[k] for k in rng.permutation(len(lines))]
     half = len(lines) // 2
     rate_of, partner = pairs_of(lines, args.pairs, rng)

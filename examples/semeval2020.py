@@ -32,13 +32,16 @@ if __name__ == "__main__":
     parser.add_argument("--output", required=True, help="folder for the slices; finished slices are not trained again")
     args, options = parser.parse_known_args()
     texts = [path for number in "12" for path in sorted((args.folder / f"corpus{number}" / "lemma").glob("*.txt.gz"))]
-    if len(texts) != 2:
-        sys.exit(f"{args.folder}: expected one text in corpus1/lemma and one in corpus2/lemma, found {len(texts)}")
+    truth = [args.folder / "truth" / f"{name}.txt" for name in ("graded", "binary")]
+    if len(texts) != 2 or not all(path.exists() for path in truth):
+        files = "one text in corpus1/lemma, one in corpus2/lemma, truth/graded.txt, and truth/binary.txt"
+        sys.exit(f"{args.folder}: expected {files}; name the unpacked archive of one language")
+    graded, binary = map(table, truth)
     command = [sys.executable, "-m", "tiedtools", "w2v", "--slices", *map(str, texts), "-output", args.output]
-    subprocess.run([*command, "-cbow", "0", "-size", "300", "-window", "10", *options], check=True)
+    if status := subprocess.run([*command, "-cbow", "0", "-size", "300", "-window", "10", *options]).returncode:
+        sys.exit(status)
     first, second = read_slices(args.output).values()
     lines = {line["word"]: line for line in changes(first, second, align=False)[0]}
-    graded, binary = (table(args.folder / "truth" / f"{name}.txt") for name in ("graded", "binary"))
     # English targets have a part of speech, as in plane_nn, which the lemmas of the corpora have, too.
     words = [word for word in graded if word in lines]
     if missing := sorted(set(graded) - set(words)):

@@ -19,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.evaluation.uncertainty import BANDS, bands, cosine_of, estimate, neighbors
+from tiedtools.text.sources import decoded_lines
 from tiedtools.vectors.runs import Runs
 
 MODEL = ["-cbow", "0", "--size", "100", "--epochs", "5", "-debug", "0", "--no-manifest"]
@@ -30,7 +32,8 @@ TYINGS = {"untied": [], "untied, PMI": ["--fit-pmi"], "untied, PMI, sum": ["--fi
 def w2v(text, runs, output, *options):
     """Train `runs` models of a text and return their Runs; `output` is overwritten."""
     command = [sys.executable, "-m", "tiedtools", "w2v", text, *MODEL, "--runs", runs, "-output", output, *options]
-    subprocess.run(list(map(str, command)), check=True)
+    if status := subprocess.run(list(map(str, command))).returncode:
+        sys.exit(status)
     return Runs.read(str(output))
 
 
@@ -108,7 +111,9 @@ def null(lines, args, folder):
             (folder / name).write_text("".join(lines[k] for k in half))
         command = [sys.executable, "-m", "tiedtools", "shift", folder / "a", folder / "b", "--size", 50, "--epochs", 3]
         command += ["--permutations", args.permutations, "--min-count", 20, "--seed", split + 1, "--json"]
-        found = subprocess.run([*map(str, command), *args.options], check=True, capture_output=True, text=True)
+        found = subprocess.run([*map(str, command), *args.options], capture_output=True, text=True)
+        if found.returncode:
+            sys.exit(found.stderr.strip())
         p = np.array([line["p"] for line in json.loads(found.stdout)["results"]])
         shares.append((p <= 0.05).mean())
         print(f"split {split + 1}: {len(p):,} words, p <= .05 for {shares[-1]:.3f}", flush=True)
@@ -139,7 +144,10 @@ if __name__ == "__main__":
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--permutations", type=int, default=99)
     args, args.options = parser.parse_known_args()
-    lines = Path(args.text).read_text().splitlines(keepends=True)
+    try:
+        lines = [line.rstrip("\n") + "\n" for line in decoded_lines(args.text)]
+    except TiedtoolsError as error:
+        sys.exit(f"uncertainty.py: {error}")
     lines = [lines[k] for k in np.random.default_rng(0).permutation(len(lines))]
     with tempfile.TemporaryDirectory() as folder:
         measures[args.measure](lines, args, Path(folder))
