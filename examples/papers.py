@@ -188,15 +188,15 @@ def update(row, run):
 @click.option("--text", multiple=True, metavar="NAME=PATH", help="Path of a text; repeatable.")
 @click.option("--options", default="", help="Further options of the training commands.")
 def main(table, row, epochs, seeds, folder, written, text, options):
-    """Run rows of a paper's table, or ALL that have no whole run, and write their figures to docs/results.
+    """Run rows of a paper's table, or `all` that have no whole run, and write their figures to docs/results.
 
     Without ROW, list the rows: name, epochs of a whole training, and epochs of each run.
     """
     path = written / f"{table}.json"
     source = written if path.exists() else results.FOLDER
     if not (source / path.name).exists():
-        names = " ".join(sorted(each.stem for each in source.glob("*-*.json") if each.stem != "speed-history"))
-        raise click.UsageError(f"{table}: not among {names}")
+        names = (each.stem for each in source.glob("*.json") if "rows" in results.load(each.stem, source))
+        raise click.UsageError(f"{table}: not among {' '.join(sorted(names))}")
     data = results.load(table, source)
     rows = {each["row"]: each for each in data.get("rows", [])} if isinstance(data, dict) else {}
     if not rows:
