@@ -4,10 +4,11 @@ Each file in results/ is one table, an object with these fields:
 
     title, about    heading, and what was measured on what
     command         command line of each run; <...> are texts and models, {...} fields of a row (examples/papers.py)
+    evaluate        command lines that evaluate the model of a run, likewise; a row may have its own of both
     machine, version, seeds, epochs     conditions, unless a run has its own
-    rows            trained models: row (name), fields for the command, epochs (of a whole training), paper (the paper's
-                    figures), and runs, each with its seed, epochs, params, and figures; column: the end of the name
-                    that is a column of the page's table
+    rows            trained models: row (name), fields for the command, epochs (of a whole training, or of each of its
+                    `sessions`), paper (the paper's figures), and runs, each with its seed, epochs, params, and
+                    figures; column: the end of the name that is a column of the page's table
     figures         names of the figures that are shown of a row, in the order of the paper's
     tables          other figures: caption, columns, and rows; on the page as long as no row has a run, and if "page" is
                     not false
