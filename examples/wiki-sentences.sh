@@ -14,6 +14,7 @@ mkdir -p "$folder"
 cd "$folder"
 trap 'rm -f train.all valid.all test.all' EXIT
 trap 'exit 130' INT TERM HUP
+: >train.all >valid.all >test.all
 awk -v seed="$seed" 'BEGIN { srand(seed) } NF { printf "%.9f\t%s\n", rand(), tolower($0) }' | LC_ALL=C sort | cut -f 2- |
     awk -v words="$words" -v valid="$valid" -v test="$test" '
         NR <= valid { print >"valid.all"; next }
@@ -21,6 +22,7 @@ awk -v seed="$seed" 'BEGIN { srand(seed) } NF { printf "%.9f\t%s\n", rand(), tol
         (n += NF) > words { exit }
         { print >"train.all" }'
 [ -s train.all ] || { echo "$0: no sentence is left for training; lower VALID and TEST" >&2; exit 1; }
+: >train.txt >valid.txt >test.txt
 awk '
     counting { for (i = 1; i <= NF; i++) count[$i]++; next }
     { for (i = 1; i <= NF; i++) if (count[$i] < 30) $i = "<unk>"; print >name }' \

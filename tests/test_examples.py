@@ -47,14 +47,14 @@ def test_wiki_sentences_are_split_shuffled_and_without_rare_words(tmp_path):
     names = [f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
     text = "".join(f"{' '.join([name] * 30)}\n\n" for name in names)  # words in train.txt are all frequent
     train, valid, test = sentences(tmp_path / "frequent", text, 30 * 40 + 29, 10, 12)
-    assert [len(part) for part in (train, valid, test)] == [40, 10, 12]
-    assert set(valid + test) == {" ".join(["<unk>"] * 30)}
+    assert [*map(len, (train, valid, test))] == [40, 10, 12] and set(valid + test) == {"<unk> " * 29 + "<unk>"}
     found = [line.split()[0] for line in train]
     assert len(set(found)) == 40 and set(found) <= set(names) and found != sorted(found)
     assert all(line == " ".join([name] * 30) for line, name in zip(train, found))
     text = "".join(f"w{k}\n" * 40 for k in range(20))
     same, again, other = (sentences(tmp_path / name, text, 600, 9, 9, seed) for name, seed in zip("abc", (1, 1, 2)))
     assert same == again != other
+    assert sentences(tmp_path / "a", "a\nb\n", 9, 0, 0) == [["<unk>"] * 2, [], []]  # and replaces earlier files
     numbers = np.random.default_rng(1).integers(0, 60, (1000, 3))
     text = "".join(f"The {' '.join(f'W{k}' for k in row)}\n" for row in numbers)
     train, valid, test = sentences(tmp_path / "rare", text, 4 * 600, 150, 250)
