@@ -130,7 +130,7 @@ def trials(arguments):
     for architecture, tying in itertools.product(arguments.only, TYINGS):
         for options in options_tried(architecture, tying):
             row = architecture, tying, options or "defaults"
-            path = arguments.folder / f"{' '.join(row)}.npz"
+            path = arguments.folder / f"{arguments.text.name} {' '.join(row)}.npz"
             try:
                 found = measured(path, arguments, DEVELOPMENT, architecture, tying, options, 3, 1)
             except subprocess.CalledProcessError:
@@ -166,7 +166,8 @@ def print_head(*names):
 def runs_of(arguments, epochs, architecture, tying):
     """Return the figures of each seed's run."""
     options, _ = CHOSEN.get((architecture, tying), DEFAULT)
-    paths = [arguments.folder / f"{architecture} {tying} {epochs} {seed}.npz" for seed in arguments.seeds]
+    name = f"{arguments.text.name} {architecture} {tying} {options} {epochs}"
+    paths = [arguments.folder / f"{name} {seed}.npz" for seed in arguments.seeds]
     of = architecture, tying, options, epochs
     return [measured(path, arguments, SETS, *of, seed) for path, seed in zip(paths, arguments.seeds)]
 

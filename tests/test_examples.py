@@ -181,7 +181,7 @@ def test_trials_runs_and_table(given, monkeypatch, capsys):
 
     tying.runs(given)
     files = {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
-    assert len(files) == 4
+    assert len(files) == 4 and all(path.name.startswith("text CBOW ") for path in files)
     tying.table(given)
     assert files == {path: path.stat().st_mtime_ns for path in given.folder.iterdir()}
     printed = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
