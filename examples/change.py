@@ -10,6 +10,7 @@ the halves are random, unchanged words are as in a shuffled text. Further option
 """
 
 import argparse
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,8 @@ if __name__ == "__main__":
     args, options = parser.parse_known_args()
     if args.gensim and options:
         parser.error("--gensim has settings of its own; omit it, or the options of w2v")
+    if args.gensim and importlib.util.find_spec("gensim") is None:
+        parser.error("--gensim: not installed; run pip install gensim")
     SETTINGS += options
     rng = np.random.default_rng(1)
     try:

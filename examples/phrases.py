@@ -6,6 +6,7 @@ Both count and join with the same settings in the same run; the joined texts mus
 """
 
 import argparse
+import importlib.util
 import itertools
 import os
 import resource
@@ -44,6 +45,8 @@ def main():
     parser.add_argument("text")
     parser.add_argument("--scoring", choices=["default", "npmi"], default="default")
     arguments = parser.parse_args()
+    if importlib.util.find_spec("gensim") is None:
+        parser.error("gensim is not installed; run pip install gensim")
     threshold = {"default": "10", "npmi": "0.5"}[arguments.scoring]
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder, "ours"), Path(folder, "theirs")

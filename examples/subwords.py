@@ -13,6 +13,7 @@ fastText trains with 12 threads, because it leaves rows at zero with fewer than 
 """
 
 import argparse
+import importlib.util
 import itertools
 import subprocess
 import sys
@@ -58,6 +59,8 @@ def rates(architecture, name):
 def train(arguments, architecture, name, rate, epochs, seed, path):
     ours, theirs = ARCHITECTURES[architecture]
     if MODELS[name] is None:
+        if importlib.util.find_spec("fasttext") is None:
+            sys.exit("subwords.py: fastText is not installed; run pip install fasttext")
         # fastText's seeds 0 and 1 start two threads with the same random numbers.
         command = ["-c", FASTTEXT, arguments.text, path, theirs, epochs, 1000 * seed, "lr", rate]
     else:
