@@ -95,7 +95,9 @@ class Checkpoint:
             yield f"was created with{'' if mpi else 'out'} MPI", required
         for name in {**options, **own}:
             was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
-            if was != now:
+            if was != now and name == "kind":
+                yield f"was created with another command or kind of run: {brief(was)}, not {now}", "that command"
+            elif was != now:
                 now = f"`{name}={now}`" if isinstance(now, bool) else now
                 problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
                 yield problem, "the options of the checkpoint"

@@ -197,8 +197,7 @@ def test_compilation_changes_nothing(options):
 
 
 def test_the_checkpoint_of_a_run_started_at_the_same_time_is_kept(tmp_path):
-    path = tmp_path / "c"
-    other = begun(str(path), lr=0.1)
+    other = begun(str(path := tmp_path / "c"), lr=0.1)
     done(begun(str(path)))
     kept = path.read_bytes()
     refused(lambda: done(other), "c: belongs to another run", "was created with `lr=0.05`; this run has 0.1")
@@ -206,8 +205,7 @@ def test_the_checkpoint_of_a_run_started_at_the_same_time_is_kept(tmp_path):
 
 
 def test_incompatible_checkpoints_are_rejected(tmp_path):
-    path = str(tmp_path / "c")
-    done(begun(path))
+    done(begun(path := str(tmp_path / "c")))
 
     def differs(match, **options):
         refused(lambda: begun(path, resume=True, **options), f"c: was created with {match}")
@@ -222,6 +220,8 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     os.unlink(path)
     done(begun(path, deterministic=True, threads=2))
     differs("`threads=2`; this run has 3", deterministic=True, threads=3)
+    rewrite(path, lambda header, words, arrays: header["config"]["identity"]["options"].update(kind="lstm"))
+    differs("another command or kind of run: lstm, not word2vec; resume with that command")
 
 
 OTHERS = dict(fit_pmi=True, ns_exponent=0.5, min_alpha=0.0, cbow_sum=True, fixed_window=True)
