@@ -57,9 +57,9 @@ def test_line_ends_and_ends_of_files(tmp_path, messages):
     assert encode([str(path)]).vocab.counts.tolist() == [4, 1, 1]
     told = f"{path}: `</s>` occurs 2 times and is read as a line end, as in word2vec.c and rnnlm\n"
     assert messages() == told
-    path.write_bytes(b"a b\n </s>x\n")
+    path.write_bytes(b"a b\n </s>x </s>\n")
     encode([str(path)])
-    assert messages() == ""
+    assert messages() == told.replace("2 times", "1 time")
     a, b = tmp_path / "a", tmp_path / "b"
     b.write_bytes(b"three\n")
     for end in b"", b" ":

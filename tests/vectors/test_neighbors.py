@@ -185,7 +185,7 @@ def test_rare_words_are_left_out_by_counts_of_the_file_itself(run, counted):
         result = run("nn", counted / name, "e", *options)
         found = {line.split("\t")[1] for line in result.stdout.splitlines()} - {"</s>"}
         assert (result.exit_code, found) == (0, set(answers)), options
-        told = f"{counted / name}: leaving out {left_out} of 6 words, which occur fewer than 4 times;"
+        told = f"{counted / name}: leaving out {left_out} of 6 words, with counts below 4;"
         assert result.stderr.startswith(told) == bool(left_out), options
     # A copy without its manifest, and a file that has changed since, have no counts.
     for name in "copy.txt", "v.txt":

@@ -145,7 +145,7 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
     total = np.sum(counts, 0)
     least = default_min_count(np.hstack([part.counts for part in parts.values()])) if min_count is None else min_count
     if rare := int((total < least).sum()):
-        log.info(f"leaving out {rare:,} of {len(words):,} words, which occur fewer than {least} times")
+        log.info(f"leaving out {rare:,} of {len(words):,} words, with counts below {least}")
     rows = [row for row in np.argsort(-total, kind="stable")[:first] if total[row] >= least]
     return [words[row] for row in rows], [count[rows] for count in counts]
 

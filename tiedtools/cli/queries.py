@@ -92,7 +92,7 @@ def nn(
             return restrict, None, 0
         least = 0 if all_counts else min_count or default_min_count(known)
         if min_count is None and (rare := int((known < least).sum())):
-            left_out = f"{rare:,} of {len(known):,} words, which occur fewer than {least} times"
+            left_out = f"{rare:,} of {len(known):,} words, with counts below {least}"
             log.info(f"{path}: leaving out {left_out}; --min-count 0 includes them")
         return min(frequent(known, least), restrict or len(known)), known, least
 
@@ -375,7 +375,7 @@ def similar(
         if len(missing) < len(words):
             known.append(" ".join(words))
             if missing:
-                log.warning(f"query {quoted(query)}: unknown words: {', '.join(map(quoted, missing))}")
+                log.warning(f"query {quoted(query)}: not in the vocabulary: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
     find = known or numbers or sample

@@ -9,6 +9,7 @@ from tiedtools.base.errors import Contradiction
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Continuation
 from tiedtools.files import digests
+from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END, UNK, Vocab
 
 
@@ -53,7 +54,7 @@ def log_start(source: Source, vocab: Vocab, counts: Any) -> None:
     known, new = len(source.vocab), len(vocab) - len(source.vocab)
     occurs = counts[rows_of(source.vocab, vocab)] > 0
     seen = sum(there for word, there in zip(source.vocab.words, occurs.tolist()) if word not in (END, UNK))
-    log.info(f"{source.path}: {known:,} words, {seen:,} of them in the text, and {new:,} new words")
+    log.info(f"{source.path}: {counted(known, 'word')}, {seen:,} of them in the text, and {counted(new, 'new word')}")
     if "tying" not in source.settings:
         log.info(f"{source.path}: has only input vectors: untied output vectors start at 0, and counts are of the text")
     if not seen:

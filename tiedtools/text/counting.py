@@ -16,7 +16,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import tokenize
 from tiedtools.text.parts import Part, lines_before
-from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, shown
+from tiedtools.text.sources import NO_UTF8, ZERO_BYTE, blocks, counted, shown
 from tiedtools.text.vocab import END, Vocab, select
 
 BLOCK = 1 << 18  # IDs renumbered at a time
@@ -247,7 +247,7 @@ def count(
         table.state[TOTALS] += part.state[TOTALS]
     table = table if several else (*tables, table)[0]
     if typed := int(table.counts[0] - table.state[tokenize.LINES]):
-        what = f"`{END}` occurs {typed:,} times and is read as a line end"
+        what = f"`{END}` occurs {counted(typed, 'time')} and is read as a line end"
         log.warning(f"{shown(*paths)}: {what}, as in word2vec.c and rnnlm")
     if marks:
         table.counts[0] -= marks.omitted

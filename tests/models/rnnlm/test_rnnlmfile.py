@@ -142,7 +142,7 @@ def test_empty_classes(stored, messages):
     assert messages() == ""
     path = stored(content(class_size=5, output_layer_size=12).replace(b"\nDirect", b"1\n" * 6 + b"\nDirect"))
     wider = read(path, 1)
-    told = f"{path}: 2 of 5 classes have no words but, as in rnnlm, get probability"
+    told = f"{path}: classes without words, 2 of 5, get probability, as in rnnlm, so that the probabilities of all"
     assert messages().startswith(told)
     logs, whole = (m.predict(np.zeros((1, 1), np.int32), m.start(1))[0] for m in (wider, model))
     assert np.exp(logs).sum() < 0.99 and np.exp(whole).sum() == pytest.approx(1)

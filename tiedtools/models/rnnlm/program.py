@@ -236,8 +236,8 @@ def read(path: str, threads: int | None = None) -> Rnnlm:
     model = rnnlmformat.read(path, lambda contents: make(contents, threads or available_cores()))
     if empty := np.count_nonzero(np.diff(model.starts) == 0):
         log.warning(
-            f"{path}: {empty} of {len(model.starts) - 1} classes have no words but, as in rnnlm, get probability,"
-            " so that the probabilities of all words sum to less than 1; train with lower `classes`"
+            f"{path}: classes without words, {empty} of {len(model.starts) - 1}, get probability, as in rnnlm, so that"
+            " the probabilities of all words sum to less than 1; train with lower `classes`"
         )
     return model
 
