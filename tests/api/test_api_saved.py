@@ -272,7 +272,7 @@ def test_options_of_a_single_training_are_refused(texts, tmp_path, run, options)
     (tmp_path / "empty.txt").write_text("\n")
     result = run("w2v", "--slices", texts[0], tmp_path / "empty.txt", "-output", tmp_path / "s")
     assert result.stderr.startswith(f"tiedtools: {tmp_path / 'empty.txt'}: ") and not (tmp_path / "s").exists()
-    assert "is no folder; give" in run("w2v", "--slices", *texts, "-output", texts[0]).stderr
+    assert "is not a folder; give" in run("w2v", "--slices", *texts, "-output", texts[0]).stderr
     assert run("shift", tmp_path).exit_code == 1
 
 

@@ -203,7 +203,7 @@ def test_nbest(run, lm, tmp_path):
 
 BAD_MODELS = {
     "missing": (None, "cannot be read: No such file"), "not a model": (b"the cat\n", "not a tiedtools model"),
-    "word vectors": ("word2vec", "is word vectors (a model of `tiedtools w2v`), not a language model"),
+    "word vectors": ("word2vec", "is a model of word vectors, not a language model"),
     "checkpoint": ("checkpoint", "with --resume --save-model FILE"), "unknown kind": ("telepathy", "kind 'telepathy'"),
 }  # fmt: skip
 

@@ -72,7 +72,7 @@ def train_slices(
         if not any(block.strip() for _, block in blocks(raw, settings.get("errors") or "strict")):
             raise TiedtoolsError(f"{text}: no words; give texts")
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise TiedtoolsError(f"{folder}: is no folder; give the name of a folder for the slices")
+        raise TiedtoolsError(f"{folder}: is not a folder; give the name of a folder for the slices")
     os.makedirs(folder, exist_ok=True)
     listed, listing = Path(folder, SLICES), "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
     if listed.exists() and (listed.is_dir() or listed.read_bytes() != listing):

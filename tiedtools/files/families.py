@@ -46,7 +46,7 @@ FAMILIES = {
     family.kind: family
     for family in [
         Family(
-            "word2vec", "word vectors (a model of `tiedtools w2v`)", "tiedtools.models.word2vec.model:Word2Vec",
+            "word2vec", "a model of word vectors", "tiedtools.models.word2vec.model:Word2Vec",
             "tiedtools.models.word2vec.trainer:Word2VecTrainer", "tiedtools.api.word2vec:Word2Vec",
             "tiedtools.models.word2vec.config:configure",
             {"w2v": ["w2v -output VECTORS TEXT", "w2v -cbow 0 -output VECTORS TEXT", "nn VECTORS w1"]},
