@@ -57,8 +57,8 @@ PROBLEMS = [
     (b"a 1 2\nb\x00c 1 2\n", "odd word", ":2", "U+0000"),
     (b"a 1 2\nb\xe2\x80\x8b 1 2\n", "odd word", ":2", "U+200B"),
     (b"a 1 2\n\xe9 1 2\n", "encoding", ":2", "not UTF-8"),
-    (b"2 2\na " + ROW + b"\nb " + ROW[:5], "truncated", ": row 2", "the file ends 7 bytes into this row of 2"),
-    (b"2 2\na " + ROW + b"\n", "truncated", ": row 2", "the file ends before this row of 2"),
+    (b"2 2\na " + ROW + b"\nb " + ROW[:5], "truncated", ": row 2", "the file ends 7 bytes into this row; the header"),
+    (b"2 2\na " + ROW + b"\n", "truncated", ": row 2", "the file ends before this row; the header gives 2 words"),
     (b"1 2\na " + ROW + b"\nb " + ROW, "trailing", ": row 2", "data continues after the 1 word of the header"),
     (b"2 2\na " + ROW + b"a " + ROW, "duplicate", ": row 2", "'a' was already defined at row 1"),
     (b"2 2\na " + ROW + b"\nb " + ROW[:4] + b"\0\0\xc0\x7f", "not finite", ": row 2", "'b' has a value that is nan"),
@@ -249,7 +249,7 @@ def test_a_wrong_number_of_rows_is_told(tmp_path, messages):
     for data, told in (
         (b"9 2\na 1 2\nb 3\n", "{0}:4: the file ends after 2 of the header's 9 words; get the whole file"),
         (b"1 2\na 1 2\n\nb 3 4\n", "{0}: 2 words, but the header gives 1; correct line 1"),
-        (b"3 2\na " + NUMBERS + b"\nb " + NUMBERS[:5], "{0}: row 2: the file ends 7 bytes into this row of 3; get the"),
+        (b"3 2\na " + NUMBERS + b"\nb " + NUMBERS[:5], "{0}: row 2: the file ends 7 bytes into this row; the header"),
         (b"1 2\na " + NUMBERS + b"\nb " + NUMBERS, "{0}: row 2: data continues after the 1 word of the header"),
     ):
         path.write_bytes(data)

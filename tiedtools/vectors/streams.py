@@ -196,7 +196,7 @@ class VectorReader:
         """Return the next block of whole lines, each with its LF; empty at the end of the file."""
         while b"\n" not in self.rest:
             if len(self.rest) > MAX_LINE:
-                what = f"has a line of more than {MAX_LINE} bytes"
+                what = f"has a line of more than {MAX_LINE:,} bytes"
                 self.rows.problem("", what, "is it a vector file?", level=FATAL)
             if not self.more():
                 self.rest += b"\n" if self.rest else b""
@@ -214,7 +214,7 @@ class VectorReader:
             try:
                 words, numbers = self.binary_rows(V - done, E)
             except ValueError as error:
-                what, remedy = f"{error} of {V}", "get the whole file or correct line 1"
+                what, remedy = f"{error}; the header gives {counted(V, 'word')}", "get the whole file or correct line 1"
                 return rows.problem(f": row {done + 1}", what, remedy, "truncated", WHOLE)
             room = rows.room(len(words))
             room[:] = numbers
