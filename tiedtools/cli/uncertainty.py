@@ -61,9 +61,9 @@ def run_answers(
         found = neighbors(runs, rows, top, *limit(path, runs.words)) if rows else []
         for question, terms_of, answer in zip(asked, rows, found):
             n = int((runs.present[:, [row for row, _ in terms_of]] > 0).all(1).sum())
-            if not answer and n < max(min(2, len(runs)), len(runs) / 2):
+            if not answer and n < (least := max(min(2, len(runs)), math.ceil(len(runs) / 2))):
                 what = f"{' '.join(question)!r} is in {n} of {counted(len(runs), 'run')}"
-                log.error(f"tiedtools: {path}: {what}; give a word that is in half of them, and in two")
+                log.error(f"tiedtools: {path}: {what}; choose words that are in at least {counted(least, 'run')}")
                 status = 1
         status |= bool(unknown)
         answers = {" ".join(question): answer for question, answer in zip(asked, found)}
