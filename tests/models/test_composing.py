@@ -66,7 +66,7 @@ def test_unknown_subwords_are_reported(model, messages):
 def test_words_longer_than_those_of_training_are_reported(model, messages):
     long, longest = "cat" * 6, load_model(str(model)).longest
     vectors = composer(str(model))(["cats", long, long + "s"])
-    assert messages() == f"{model}: only the first {longest} chars used of 2 words: {long!r}, {long + 's'!r}\n"
+    assert messages() == f"{model}: 2 words cut to the first {longest} chars: {long!r}, {long + 's'!r}\n"
     np.testing.assert_array_equal(vectors[long], vectors[long + "s"])
 
 
@@ -226,6 +226,6 @@ def test_plots_of_gates(run, model, tmp_path):
     save(LstmLM(Vocab.made_up(9), LstmConfig(size=2)), tmp_path / "words.npz")
     for args, problem, status in (
         ([tmp_path / "words.npz"], "words.npz: has no highway layers; give a model trained with", 1),
-        ([model, "--layer", 3], "model.npz has no highway layer 3", 2),
+        ([model, "--layer", 3], "model.npz: has no highway layer 3; omit --layer", 2),
     ):
         run.fails(status, problem, "plot", "gates", *args, "-output", tmp_path / "x.png")

@@ -91,8 +91,8 @@ def warn_of_cuts(model: Any, words: list[str], name: str) -> None:
     """Log a warning if words have more subwords than the model uses."""
     sizes = (model.vocab.subwords.table(words) > 0).sum(1) if model.longest and words else []
     if truncated := [quoted(word) for word, size in zip(words, sizes) if size > model.longest]:
-        problem = f"only the first {model.longest} {model.vocab.subwords.kind} used"
-        log.warning(f"{name}: {problem} of {counted(len(truncated), 'word')}: {first_of(truncated)}")
+        limit = f"the first {model.longest} {model.vocab.subwords.kind}"
+        log.warning(f"{name}: {counted(len(truncated), 'word')} cut to {limit}: {first_of(truncated)}")
 
 
 def gates(path: str) -> list[tuple[str, np.ndarray]]:
