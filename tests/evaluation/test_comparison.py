@@ -285,7 +285,7 @@ def test_projections_keep_clusters_together(method, package):
 @pytest.mark.parametrize("method, module, package", [("tsne", "sklearn.manifold", "scikit-learn"), ("umap",) * 3])
 def test_projections_without_their_package(monkeypatch, method, module, package):
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    refused(lambda: word_map(normal(3, 4), method), f"pip install {package}")
+    refused(lambda: word_map(normal(3, 4), method), f"pip install {package}", "or choose pca")
 
 
 # Command line

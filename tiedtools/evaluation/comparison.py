@@ -199,7 +199,8 @@ def word_map(matrix: Any, method: str = "pca", seed: int = 1) -> tuple[np.ndarra
     try:
         kind = pkgutil.resolve_name(PROJECTIONS[method])
     except ImportError:
-        raise TiedtoolsError(f"{method} needs: pip install {'scikit' if tsne else 'umap'}-learn; or use pca") from None
+        needed = "t-SNE needs scikit-learn" if tsne else "UMAP needs umap-learn"
+        raise TiedtoolsError(f"{needed}: pip install {needed.split()[-1]}, or choose pca") from None
     if tsne:
         size = min(30, (len(matrix) - 1) / 3)
         projection, of = kind(perplexity=size, init=1e-4 * start, random_state=seed), f"t-SNE, perplexity {size:g}"
