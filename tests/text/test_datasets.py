@@ -264,7 +264,7 @@ def test_eval_sim_downloads_its_sets_once(run, server, vectors, cache):
 
 def test_eval_sim_downloads_all_sets_or_none(run, mirror, vectors, cache, monkeypatch):
     (mirror / "men.txt").unlink()
-    advice = "check the connection, or set TIEDTOOLS_MIRROR, or give a file of word pairs (--set FILE)"
+    advice = "check the connection, or set TIEDTOOLS_MIRROR, or give a file of word pairs (--set)"
     assert_refused(run("eval-sim", vectors), advice, cache)
     monkeypatch.setenv("TIEDTOOLS_MIRROR", "http://127.0.0.1:1")
     result = run("eval-sim", vectors)

@@ -173,7 +173,7 @@ def download_all(names: Iterable[str]) -> dict[str, Any]:
             path.unlink()
         if not isinstance(error, TiedtoolsError):
             raise
-        remedy = "or give a file of word pairs (--set FILE)"
+        remedy = "or give a file of word pairs (`sets`)"
         raise TiedtoolsError(f"no similarity set found, and {error}, {remedy}") from None
     return paths
 
