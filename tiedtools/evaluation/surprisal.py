@@ -171,7 +171,8 @@ def compare(
         raise TiedtoolsError("no pairs; give a good and a bad sentence in each line")
     lines = [summary(paradigm, [outcomes]) for paradigm, outcomes in results.items()]
     if identical := [pair.where for pair in taken if pair.good == pair.bad]:
-        log.warning(f"identical sentences, which count one half: {', '.join(identical)}")
+        others = f" and {len(identical) - 1:,} more" * (len(identical) > 1)
+        log.warning(f"pairs of identical sentences count one half: {identical[0]}{others}")
     if skipped := [line["paradigm"] for line in lines if line["accuracy"] is None]:
         why = f"more than {MOST_UNKNOWN:.0%} of the pairs have unknown words"
         log.warning(f"no comparison, as {why}: {', '.join(skipped)}")
