@@ -83,9 +83,9 @@ class Phrases(Checked):
         yield f"`delimiter={self.delimiter}` must be one word", WORD.fullmatch(self.delimiter) is None
         spelled = self.delimiter + "".join(self.connector_words)
         yield "`delimiter` and `connectors` must be valid Unicode", re.search(SURROGATE, spelled) is not None
-        least, most = (-1, 1) if self.scoring == "npmi" else (0, math.inf)
+        least, most, limits = (-1, 1, "from -1 to 1") if self.scoring == "npmi" else (0, math.inf, "at least 0")
         for value in self.thresholds:
-            yield f"`threshold={value}` must be from {least} to {most}", not least <= value <= most
+            yield f"`threshold={value}` must be {limits}", not least <= value <= most
 
     @property
     def thresholds(self) -> tuple[float, ...]:
