@@ -10,7 +10,7 @@ from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.text.datasets import locate
-from tiedtools.text.sources import counted
+from tiedtools.text.sources import counted, shown
 
 output_option = option("output", "target", required=True, metavar="FILE", help="Output file, .png or .svg.")
 METHODS = "Projection: principal components, t-SNE (requires scikit-learn), or UMAP (requires umap-learn)."
@@ -85,7 +85,7 @@ def speed(pictures: Any, axes: Any, path: str, threads: int | None) -> None:
     threads = threads or max(row[1] for row in rows)
     chosen = [(name, *speeds) for name, count, *speeds in rows if count == threads]
     if not chosen:
-        raise click.UsageError(f"{path} has no speeds with {counted(threads, 'thread')}")
+        raise click.UsageError(f"{shown(path)}: has no speeds with {counted(threads, 'thread')}; omit --threads")
     pictures.speeds(axes, chosen, f"{unit}, {counted(threads, 'thread')}")
 
 
@@ -172,7 +172,7 @@ def gates(pictures: Any, axes: Any, models: tuple[str, ...], layer: int | None) 
         prefix = f"{path}, " if len(models) > 1 else ""
         layers = [(prefix + name, t) for name, t in gates(path) if layer is None or name.startswith(f"hw{layer},")]
         if not layers:
-            raise click.UsageError(f"{path} has no highway layer {layer}")
+            raise click.UsageError(f"{path}: has no highway layer {layer}; omit --layer")
         samples += layers
     pictures.densities(axes, samples, "transform gate")
 

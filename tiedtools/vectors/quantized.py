@@ -88,7 +88,7 @@ def quantize(matrix: Any, D: int = 3) -> Quantized:
     m, n = matrix.shape
     S, rng = math.ceil(n / D), np.random.default_rng(1)
     if m * S >= 1 << 31:
-        raise TiedtoolsError(f"{m:,} rows need {m * S:,} bytes, but fastText's files hold 2,147,483,647")
+        raise TiedtoolsError(f"{m:,} rows need {m * S:,} bytes, but fastText's files hold 2,147,483,647; use fewer")
 
     def parts(rows: Any) -> list[Matrix]:
         """Return the norms of some rows (k, 1), and each of their S parts (k, D), divided by the norms."""

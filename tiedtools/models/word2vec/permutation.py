@@ -54,14 +54,15 @@ class PermutationTrainer(Word2VecTrainer):
     def begin(self, model: TrainedRuns, text: EncodedText, resume: bool) -> PermutedRuns:
         bounds = documents_of(text, self.marks, "shuffle")
         files = self.files.checkpoint, self.files.checkpoint_minutes, resume
+        texts = " and ".join(map(str, self.texts))
         if not self.marks.files:
-            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one is empty; give two texts")
+            raise TiedtoolsError(f"{texts}: one is empty; give two texts")
         after_first = np.flatnonzero(text.ids == 0)[self.marks.files[0] - 1] + 1
         first = int(np.searchsorted(bounds[:-1], after_first))
         if not all(part.any() for part in np.split(text.ids, [after_first])):
-            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: one has no words of the vocabulary")
+            raise TiedtoolsError(f"{texts}: one has no word of the vocabulary; lower `min_count`")
         if len(bounds) == 3:
             what = "one document each, so that nothing can be exchanged; choose another `document`"
-            raise TiedtoolsError(f"{self.texts[0]} and {self.texts[1]}: {what}")
+            raise TiedtoolsError(f"{texts}: {what}")
         log.info(f"{first:,} and {len(bounds) - 1 - first:,} documents (one per {self.marks.kind})")
         return PermutedRuns(model, text, bounds, first, *files)
