@@ -291,7 +291,7 @@ def test_errors_are_one_line(run, vectors, tmp_path):
         (["curves", vectors, *out], "v.txt:1: not a JSON object", 1),
         (["curves", log, "-y", "loss", *out], "log: has no loss; it has valid_ppl, train_ppl", 1),
         (["curves", tmp_path / "none", *out], "none", 1),
-        (["speed", log, *out], "log: not a benchmark's result", 1),
+        (["speed", *out], "standard input: not a benchmark's result", 1),
         (["means", log, "-x", "a", "-y", "b", *out], "log: has no column 'a'", 1),
         (["words", "-", *out], "three words or more, not 2", 1),  # without </s>
         (["words", tmp_path / "none", *out], "none", 1),

@@ -44,18 +44,18 @@ def read_log(path: Any) -> list[dict[str, Any]]:
 
     Raises TiedtoolsError with file and line for a line that is not a JSON object, and if there are no epochs.
     """
-    epochs, remedy = [], "give a file written by `log_json`"
+    file, epochs, remedy = shown(str(path)), [], "give a file written by `log_json`"
     for number, figures in json_lines(path, remedy):
         if "run" in figures:
-            raise TiedtoolsError(f"{path}:{number}: is of one of several runs, which have no curve; {remedy}")
+            raise TiedtoolsError(f"{file}:{number}: is of one of several runs, which have no curve; {remedy}")
         if "epoch" in figures:
             for name in NUMBERS:
                 value = figures.get(name)
                 if not is_number(value) and (value is not None or name in AXES):
-                    raise TiedtoolsError(f"{path}:{number}: {name} is missing or not a valid number; {remedy}")
+                    raise TiedtoolsError(f"{file}:{number}: {name} is missing or not a valid number; {remedy}")
             epochs.append(figures)
     if not epochs:
-        raise TiedtoolsError(f"{path}: holds no epochs; {remedy}")
+        raise TiedtoolsError(f"{file}: holds no epochs; {remedy}")
     return epochs
 
 
@@ -65,26 +65,27 @@ def read_points(path: Any, x: str, y: str, by: str | None = None) -> list[tuple[
     `x` and `y` name columns of numbers, `by` names the column of the group. None: all rows are in one group, "".
     Raises TiedtoolsError if a column is missing, and with file and line for a malformed row.
     """
+    file = shown(str(path))
     lines = ((n, line.rstrip("\r").split("\t")) for n, line in numbered_lines(path) if line.strip())
     _, header = next(lines, (1, []))
     columns = [x, y] if by is None else [x, y, by]
     for name in columns:
         if name not in header:
-            raise TiedtoolsError(f"{path}: has no column {name!r}; its columns: {', '.join(header) or 'none'}")
+            raise TiedtoolsError(f"{file}: has no column {name!r}; its columns: {', '.join(header) or 'none'}")
     points = []
     for number, cells in lines:
         if len(cells) != len(header):
-            raise TiedtoolsError(f"{path}:{number}: expected {len(header)} columns, found {len(cells)}; correct it")
+            raise TiedtoolsError(f"{file}:{number}: expected {len(header)} columns, found {len(cells)}; correct it")
         row = dict(zip(header, cells))
         try:
             point = float(row[x]), float(row[y])
         except ValueError:
             point = (math.nan,)
         if not all(map(is_number, point)):
-            raise TiedtoolsError(f"{path}:{number}: {x} and {y} must be numbers; correct them")
+            raise TiedtoolsError(f"{file}:{number}: {x} and {y} must be numbers; correct them")
         points.append((*point, "" if by is None else row[by]))
     if not points:
-        raise TiedtoolsError(f"{path}: has no rows to plot; add some below the column names")
+        raise TiedtoolsError(f"{file}: has no rows to plot; add some below the column names")
     return points
 
 
@@ -93,7 +94,7 @@ def read_speeds(path: Any) -> tuple[str, list[tuple[str, int, float, float, floa
 
     Raises TiedtoolsError if the file was not written by examples/benchmarks with --json.
     """
-    text = "\n".join(line for _, line in numbered_lines(path))
+    file, text = shown(str(path)), "\n".join(line for _, line in numbered_lines(path))
     try:
         rows = json.loads(text)["rows"]
         unit = "words_per_s" if "words_per_s" in rows[0] else "tokens_per_s"
@@ -102,7 +103,7 @@ def read_speeds(path: Any) -> tuple[str, list[tuple[str, int, float, float, floa
         if not speeds or not all(isinstance(name, str) and all(map(is_number, figures)) for name, *figures in speeds):
             raise ValueError
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        raise TiedtoolsError(f"{path}: not a benchmark's result; give the output of a benchmark with --json") from None
+        raise TiedtoolsError(f"{file}: not a benchmark's result; give the output of a benchmark with --json") from None
     return unit.replace("_per_s", " per second"), speeds
 
 
