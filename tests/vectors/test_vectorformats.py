@@ -180,8 +180,8 @@ def test_rejects_invalid_text(read, monkeypatch, data, parts):
 
 ROW = np.float32([1.5, -2.25]).tobytes()
 BINARY_ERRORS = [
-    (b"2 2\na " + ROW + b"\n", "row 2", "of 2"),
-    (b"999999999999 2\na " + ROW + b"\n", "row 2", "of 999999999999"),
+    (b"2 2\na " + ROW + b"\n", "row 2", "gives 2 words"),
+    (b"999999999999 2\na " + ROW + b"\n", "row 2", "gives 999,999,999,999 words"),
     (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "after the 1 word of the header"),
     (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"),
     (b"2 2\na " + ROW + b"\nb\nc " + ROW + b"\n", "row 2", "no word"),
@@ -207,7 +207,7 @@ def test_rejects_missing_files_folders_and_overlong_lines(tmp_path, read, monkey
     refused(lambda: Vectors.read(tmp_path, format="word2vec"), "`format='word2vec'` is not one of", kind=Contradiction)
     monkeypatch.setattr(streams, "MAX_LINE", 1000)
     monkeypatch.setattr(streams, "BLOCK", 100)
-    refused(lambda: read(b"a 1\nb " + b"0" * 5000, "some.txt"), "some.", "a line of more than 1000 bytes")
+    refused(lambda: read(b"a 1\nb " + b"0" * 5000, "some.txt"), "some.", "a line of more than 1,000 bytes")
 
 
 # Memory
