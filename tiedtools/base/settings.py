@@ -270,9 +270,9 @@ class LmContinuation(Continuation):
     """Settings of training that continues from a language model; see docs/time.md."""
 
     init_from: str | None = setting(None, metavar="MODEL")(
-        "Start from a model of `lm` or `lstm`, whose settings (of the text: `tokenize` and `phrases`) are the defaults;"
-        " with `preset`, only those of its layers and text are. The learning-rate schedule restarts. Counts of words"
-        " are added."
+        "Start from a model of `lm` or `lstm`. Its settings of the model and of training, `tokenize`, and `phrases` are"
+        " the defaults; with `preset`, only those of its layers and of the text. The learning-rate schedule restarts."
+        " Counts of words are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, freeze the input and output embeddings and, with `subwords`, the layers that compose them."

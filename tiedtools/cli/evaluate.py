@@ -49,8 +49,8 @@ def eval_analogy(
 
     The table has a line for each section, for all semantic and all syntactic sections, and for the total: number of
     questions, covered questions, correct answers, accuracy on covered questions (`-` if there are none), and its 95%
-    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic; without
-    syntactic sections, there are no such lines, but for bats a line for each of its four types.
+    Wilson interval. Sections whose names begin with "gram" count as syntactic, the others as semantic. Without
+    syntactic sections, these two lines are omitted; bats has a line for each of its four types instead.
 
     With several files, a second table compares each file with the first, on the questions covered by both: the
     difference in accuracy, its 95% interval (Bonett and Price, paired proportions), and the two-sided p-value of
