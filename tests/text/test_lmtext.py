@@ -156,8 +156,9 @@ def test_words_dropped_from_a_given_vocabulary_are_reported(path, messages):
     ("", {}, "text: no words; give a text"), ("a b\n", dict(min_count=2), "no word of the vocabulary in 3 tokens"),
     ("a", dict(valid_share=0.5), "too little text"), ("{\\rtf1 a}\n", {}, "text:1: is in Rich Text Format; save it"),
     ("a b c d", dict(valid_share=0.2), "text, last part: no word of the vocabulary; use `valid` or `valid_share=0`"),
-    ("PK\3\4", {}, "1: is a zip archive"), ("PAR1\x15", {}, "text:1: is in Parquet"), ("%PDF-1\n", {}, "1: is a PDF"),
-    ("a\0b\n", {}, "text:1: a zero byte"), (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
+    ("PK\3\4", {}, "1: is a zip archive"), ("PAR1\x15", {}, "is in Parquet"), ("a\0b\n", {}, "text:1: a zero byte"),
+    ("%PDF-1\n", {}, "1: is a PDF"), ("a".ljust(257, "\0") + "ustar", {}, "text:1: is a tar archive; unpack it"),
+    (b"ok\n\xff\n", {}, "text:2: invalid UTF-8 byte 0xff"),
 ])  # fmt: skip
 def test_invalid_training_texts(path, data, options, message):
     refused(lambda: read(path(data), **options), message)

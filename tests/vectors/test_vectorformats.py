@@ -156,7 +156,7 @@ TEXT_ERRORS = [
     (b"", "is empty"), (b"\n", ":1: is neither"), (b"It was a dark night\nand so on\n", ":1: is neither"),
     (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", ":1: is neither"), (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
     (b"PK\x03\x04\x14\x00", "not a tiedtools model"), (b"version: 10\nfile format: 0\n", "missing line"),
-    (b"0 2\n", ":1: ", "0 words"), (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
+    (b" " * 257 + b"ustar", "a tar archive"), (b"0 2\n", ":1: ", "0 words"), (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),
     (b"2 999999999999\na 1\nb 2\n", ":1: ", "of 999999999999 numbers"),
     (b"999999999999 2\na 1 2\n", ":3: ", "after 1 of the header's 999,999,999,999 words"),
     (b"3 2\na 1 2\nb 3 4\n", ":4: ", "after 2 of the header's 3 words", "correct line 1"),

@@ -22,7 +22,7 @@ from tiedtools.vectors.vectors import Vectors
 def load(path: Path, threads: int | None = None) -> Word2Vec | LanguageModel | Translator | Runs | Vectors:
     """Read a model of any kind, written by `save`, by a command, or by Mikolov's rnnlm; a file of Runs; or Vectors.
 
-    threads  number of threads to use; None: all cores
+    threads  number of threads the model uses; None: all cores
 
     The model keeps the settings of its training, and `fit` trains a new model with them. Without `threads`, `fit` uses
     as many threads as the earlier training, at most one per core. rnnlm's files lack settings of texts and epochs,

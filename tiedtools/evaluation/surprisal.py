@@ -175,7 +175,8 @@ def compare(
         log.warning(f"pairs of identical sentences count one half: {identical[0]}{others}")
     if skipped := [line["paradigm"] for line in lines if line["accuracy"] is None]:
         why = f"more than {MOST_UNKNOWN:.0%} of the pairs have unknown words"
-        log.warning(f"no comparison, as {why}: {', '.join(skipped)}")
+        others = f", and {len(skipped) - 10:,} more" * (len(skipped) > 10)
+        log.warning(f"no comparison, as {why}: {', '.join(skipped[:10])}{others}")
     return [*lines, summary("mean", list(results.values()))] if len(lines) > 1 else lines
 
 

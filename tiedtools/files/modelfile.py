@@ -230,6 +230,8 @@ def read(path: str, names: set[str] | None = None, expected: str = "model") -> t
             if not file.seekable():
                 raise TiedtoolsError(f"{path}: a model cannot be read from a pipe; give the name of a regular file")
             archive = zipfile.ZipFile(file)
+            if not any(name.endswith(".npy") for name in archive.namelist()):
+                raise TiedtoolsError(f"{path}: is a zip archive, not {FILE_KINDS[expected][0]}; unpack it first")
             members = stored(archive, os.fstat(file.fileno()).st_size)
             chosen = [name for name in members if names is None or name in names]
             arrays = {name: read_array(archive, name, members[name]) for name in chosen}

@@ -193,7 +193,8 @@ def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for SIGNATURES."""
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml")):
         log.warning(f"{shown(path)}: is HTML or XML, whose tags are read as words; convert it to plain text first")
-    if kind := next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None):
+    kind = next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None)
+    if kind := "a tar archive; unpack it first" if data[257:262] == b"ustar" else kind:
         raise TiedtoolsError(f"{shown(path)}:1: is {kind}")
     if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):
         log.warning(f"{shown(path)}: its lines end in CR, which does not end a line here; convert it: tr '\\r' '\\n'")

@@ -192,6 +192,8 @@ def foreign(name: str, start: bytes) -> str | None:
     """Describe a file and how to convert it; None if its first bytes are not recognized."""
     if not start:
         return "is empty; give a file of word vectors"
+    if start[257:262] == b"ustar":
+        return "is a tar archive; unpack it first"
     if start.startswith(b"\x93NUMPY"):
         return "is in NumPy's .npy format; give an uncompressed file with a name ending in .npy"
     if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):

@@ -130,12 +130,12 @@ class Vectors(GensimNames):
         return vectors
 
     def restrict(self, words: int | np.integer[Any] | Iterable[str]) -> "Vectors":
-        """Return the Vectors of the first `words` words, or of these distinct words, without unknown ones."""
+        """Return the Vectors of the first `words` words, or of these words, without repeated and unknown ones."""
         if isinstance(words, int | np.integer):
             return self.take(slice(checked("words", words, int, Range(0))))
         if not isinstance(words, Iterable):
             raise Mistyped(f"`words={words!r}` is neither a number nor an iterable of words; give one")
-        return self.take([self.index[word] for word in listed(words) if word in self.index])
+        return self.take([self.index[word] for word in dict.fromkeys(listed(words)) if word in self.index])
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per word. Raises TiedtoolsError if pandas is not installed."""

@@ -144,6 +144,8 @@ class ManyRuns(Session):
     Raises TiedtoolsError if the checkpoint belongs to another run.
     """
 
+    kind = "word2vec with runs"
+
     def __init__(
         self, model: TrainedRuns, text: EncodedText, bounds: np.ndarray, checkpoint: str | None = None,
         minutes: float = 0.0, resume: bool = False, prepare: Callable[[Word2Vec], Word2Vec] = lambda model: model,
@@ -153,7 +155,7 @@ class ManyRuns(Session):
         self.text, self.bounds, self.ids = text, bounds, text.ids
         self.runs: list[Any] = [OneOfMany(1.0) for _ in model.finished]
         if checkpoint is not None:
-            options = dict(kind=type(self).__name__, **dataclasses.asdict(model.config))
+            options = dict(kind=self.kind, **dataclasses.asdict(model.config))
             options |= {**dataclasses.asdict(model.resampling), "write": model.which, **model.continued}
             # The bytes of a deterministic run depend on its threads.
             options["threads"] = model.configuration(0).threads if model.config.deterministic else None

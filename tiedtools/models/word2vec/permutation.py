@@ -19,6 +19,8 @@ class PermutedRuns(ManyRuns):
     the permutations are then exchangeable. Both sides start from the same seed, since only their texts should differ.
     """
 
+    kind = "a permutation test"
+
     def __init__(self, model: TrainedRuns, text: EncodedText, bounds: np.ndarray, first: int, *files: Any) -> None:
         self.first = first  # number of documents of the first text
         super().__init__(model, text, bounds, *files)
