@@ -97,7 +97,7 @@ def read_speeds(path: Any) -> tuple[str, list[tuple[str, int, float, float, floa
     file, text = shown(str(path)), "\n".join(line for _, line in numbered_lines(path))
     try:
         rows = json.loads(text)["rows"]
-        unit = "words_per_s" if "words_per_s" in rows[0] else "tokens_per_s"
+        unit, *_ = (unit for unit in ("words_per_s", "tokens_per_s", "sentences_per_s") if unit in rows[0])
         names = "name", "threads", unit, "slowest", "fastest"
         speeds = [tuple(row[name] for name in names) for row in rows if unit in row]
         if not speeds or not all(isinstance(name, str) and all(map(is_number, figures)) for name, *figures in speeds):
