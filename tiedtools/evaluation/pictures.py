@@ -281,12 +281,12 @@ def retained(axes: Any, spectra: Sequence[tuple[str, np.ndarray]]) -> None:
     legend(axes, drawn, [name for name, _ in spectra], "lower right")
 
 
-def densities(axes: Any, samples: Iterable[tuple[str, np.ndarray]], label: str, bins: int = 100) -> None:
-    """Plot the density of values between 0 and 1, `samples`: (name, array), as a curve through histogram bins."""
+def densities(axes: Any, samples: Iterable[tuple[str, np.ndarray]], label: str) -> None:
+    """Plot the density of values between 0 and 1, `samples`: (name, array), as a curve through 100 bins."""
     drawn = []
     for _, values in samples:
-        heights, edges = np.histogram(values, bins, (0, 1))
-        drawn += axes.plot((edges[1:] + edges[:-1]) / 2, heights * bins / values.size)
+        heights, edges = np.histogram(values, 100, (0, 1))
+        drawn += axes.plot((edges[1:] + edges[:-1]) / 2, 100 * heights / values.size)
     axes.set(xlabel=label, ylabel="density", xlim=(0, 1), ylim=(0, None))
     legend(axes, drawn, [name for name, _ in samples])
 

@@ -85,7 +85,6 @@ def nbest(
     state = h, *rest
     before = rest[1] if direct and not independent else None
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
-        # Score the hypotheses of one utterance, a batch at a time, and interpolate them with the other model.
         first = None
         while chunk := [lexicon.codes(words) for _, words in itertools.islice(group, BATCH)]:
             first, begin = chunk[0] if first is None else first, state
@@ -99,7 +98,6 @@ def nbest(
                 write(f"{logs[2].sum():f}\n")
                 totals += logs.sum(1)
                 count += len(codes)
-        # The next utterance continues from the first hypothesis.
         if independent:
             state = model.start(1)
         else:

@@ -144,7 +144,7 @@ def read_pairs(source: Any, errors: str = "strict", split: Callable[[Any], list[
 def compare(
     model: Any, lexicon: Lexicon, pairs: Iterable[Pair], batch: int = 64, oov_logprob: float = -5.0
 ) -> list[dict[str, Any]]:
-    """Return a dict for each paradigm, with the keys PAIR_COLUMNS, and one for their mean.
+    """Return a dict for each paradigm, with the keys PAIR_COLUMNS, and one for the mean of several.
 
     accuracy, low, high  proportion of pairs without unknown words whose good sentence is more probable, a tie counting
                          one half, and its Wilson 95% interval; None if more than MOST_UNKNOWN have unknown words

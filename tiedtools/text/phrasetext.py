@@ -61,7 +61,6 @@ class PhraseText:
                     found[:] = 0
                 state[kernels.USED] = kernels.copy(found, smaller, 0)
 
-        # Choose the size of the tables, and count with a thread for each.
         budget = int(1e6 * settings.max_memory if settings.max_memory else memory.available() / 2)
         estimate = SAMPLE * tally(0, SAMPLE, 0, budget / ROW)[1]
         need = ROW * (estimate / FULL * 1.1 + (self.threads << 15))
@@ -79,7 +78,6 @@ class PhraseText:
             kernels.look_up(counts, found, H, part, self.threads)
             kernels.copy(frequent, found, least)
 
-        # Compare the scores with the threshold.
         limit = float(np.float32(threshold)) if across else threshold
         limits = getattr(kernels, settings.scoring.upper()), limit, least
         n, capacity, totals = 1, 0, np.array([table.counts[1:V].sum(), sum(entries)])

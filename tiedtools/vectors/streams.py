@@ -151,7 +151,6 @@ class VectorReader:
                     for number in empty:
                         rows.problem(f":{number}", "is empty", "delete it", "blank line")
                     empty = []
-                # Add the rows that the kernel parsed.
                 room = rows.room(n)
                 room[:] = numbers[:n]
                 rows.add([block[a:b] for a, b in spans[:n]], room, ":", line)
@@ -159,7 +158,6 @@ class VectorReader:
                 done += n
                 if not odd:
                     break
-                # Parse the rejected line, which may be blank, or exceed the header's word count.
                 if not odd.strip():
                     empty.append(line)
                 elif done == limit:
