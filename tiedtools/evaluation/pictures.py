@@ -35,7 +35,6 @@ LOSS = "loss, nats per prediction"
 BLEU = "valid_bleu"
 FIGURES = {**PERPLEXITIES, BLEU: "validation BLEU, %", "valid_loss": f"validation {LOSS}", "loss": LOSS}
 AXES = "epoch", "seconds"
-NUMBERS = *AXES, "train_ppl", "valid_ppl", "valid_bleu", "valid_loss", "loss"
 CLOCK = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
@@ -49,7 +48,7 @@ def read_log(path: Any) -> list[dict[str, Any]]:
         if "run" in figures:
             raise TiedtoolsError(f"{file}:{number}: is of one of several runs, which have no curve; {remedy}")
         if "epoch" in figures:
-            for name in NUMBERS:
+            for name in (*AXES, *FIGURES):
                 value = figures.get(name)
                 if not is_number(value) and (value is not None or name in AXES):
                     raise TiedtoolsError(f"{file}:{number}: {name} is missing or not a valid number; {remedy}")
