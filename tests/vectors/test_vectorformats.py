@@ -148,6 +148,7 @@ def test_distinguishes_binary_from_text(read, value):
 ])  # fmt: skip
 def test_tolerates_unambiguous_variations(read, text):
     assert_same(read(text.encode()), Vectors(["a", "b"], [[1, 2], [3, 4]]))
+    assert_same(read(b"1 2\na 1 2\n<unk> 3 4\n"), Vectors(["a", "<unk>"], [[1, 2], [3, 4]]))  # GloVe's -write-header
 
 
 # Errors
@@ -183,10 +184,9 @@ BINARY_ERRORS = [
     (b"2 2\na " + ROW + b"\n", "row 2", "gives 2 words"),
     (b"999999999999 2\na " + ROW + b"\n", "row 2", "gives 999,999,999,999 words"),
     (b"1 2\na " + ROW + b"\nb " + ROW + b"\n", "row 2", "after the 1 word of the header"),
-    (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"),
+    (b"2 2\na " + ROW + b"\n " + ROW + b"\n", "row 2", "no word"), (b"1 2\n" + b"\0" * (5 << 20), "row 1", "no word"),
     (b"2 2\na " + ROW + b"\nb\nc " + ROW + b"\n", "row 2", "no word"),
-    (b"1 2\n" + b"\0" * (5 << 20), "row 1", "no word"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("data, parts", [(data, parts) for data, *parts in BINARY_ERRORS])
