@@ -51,7 +51,8 @@ def read_source(path: str, tell: bool = True) -> Source:
     if tell and (left_out := len(vectors.index) - len(rows) - (END in vectors.index)):
         log.warning(f"{path}: {counted(left_out, 'word')} with spaces left out, since no text has them")
     if isinstance(vectors.matrix, FastText):
-        return read_fasttext(path, vectors.matrix, [vectors.index[END]] * (END in vectors.index) + rows)
+        end = [vectors.index[END]] if END in vectors.index else []
+        return read_fasttext(path, vectors.matrix, end + rows)
     words = [END, *(vectors.words[row] for row in rows)]
     end = vectors.matrix[[vectors.index[END]]] if END in vectors.index else np.zeros((1, vectors.dim), np.float32)
     vocab = Vocab(words, np.zeros(len(words), np.int64))
