@@ -26,7 +26,7 @@ MISTAKES = {
     "trian text": "tiedtools: No such command 'trian'. Use w2v (word vectors), lm (language models), or nmt"
     " (translation models).",
     "help w2v": "tiedtools: No such command 'help'. Use tiedtools COMMAND --help.",
-    "skipgramm": "tiedtools: No such command 'skipgramm'. Did you mean 'w2v --cbow 0'?",
+    "skipgramm": "tiedtools: No such command 'skipgramm'. Did you mean 'w2v --preset fasttext'?",
     "most_similar v": "tiedtools: No such command 'most_similar'. Did you mean 'nn'?",
     "w2v --bigrams t": "tiedtools w2v: No such option '--bigrams'. Learn phrases with `tiedtools phrases` first,"
     " and give the list with --phrases.",
@@ -48,7 +48,7 @@ def test_usage_errors_name_the_command_and_its_help(run, line, message):
     ("rnnlm -workers 4", "--threads"), ("lstm -iter 5", "--epochs"), ("lstm --tied", "--tie"),
     ("lstm --emsize 5", "--size"), ("lstm --bptt 35", "--steps"), ("nn --topn 5", "--top"),
     ("ppl m --independant", "--independent"), ("rnnlm -hiden 5", "--hidden"), ("w2v -hss 1", "--hs"),
-    ("lstm -epohcs 3", "--epochs"), ("ppl m -indepedent", "--independent"),
+    ("lstm -epohcs 3", "--epochs"), ("ppl m -indepedent", "--independent"), ("w2v -verbose 1", "--debug"),
 ])  # fmt: skip
 def test_options_of_other_programs_and_misspelled_ones_suggest_one(run, line, meant):
     option = line.split()[-2 if line.split()[-1][0].isdigit() else -1].partition("=")[0]

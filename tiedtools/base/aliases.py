@@ -53,14 +53,15 @@ OPTIONS = {  # option -> names that are not accepted, but suggest it. A sentence
     "--max-vocab": "max-final-vocab max-vocab-size vocab-size", "--read-vocab": "vocab vocabulary vocab-file",
     "--threads": "workers thread jobs j", "--batch": "batch-size", "--train": "input corpus corpus-file i",
     "--valid": "validation dev", "--output": "o out", "--save-model": "save model m", "--tie": "tied tie-weights tying",
-    "--top": "topn n k number", "--restrict": "restrict-vocab limit",
+    "--debug": "verbose verbosity", "--top": "topn n k number", "--restrict": "restrict-vocab limit",
 }  # fmt: skip
 
 COMMANDS = {  # command -> names that suggest it, likewise
     "Use w2v (word vectors), lm (language models), or nmt (translation models).": "train fit learn",
     "Use tiedtools COMMAND --help.": "help man usage",
-    "phrases": "word2phrase collocations", "w2v": "word2vec fasttext gensim cbow embeddings",
-    "w2v --cbow 0": "skipgram skip-gram", "lm": "language-model rnn", "lm --cell gru": "gru", "lm --cell rhn": "rhn",
+    "phrases": "word2phrase collocations", "w2v": "word2vec gensim cbow embeddings", "w2v --cbow 0": "skip-gram",
+    "w2v --preset fasttext": "fasttext skipgram", "convert --quantize": "quantize", "lm": "language-model rnn",
+    "lm --cell gru": "gru", "lm --cell rhn": "rhn",
     "nn": "neighbors neighbours nearest most-similar distance knn", "analogy": "analogies word-analogy",
     "eval-analogy": "compute-accuracy evaluate-word-analogies",
     "eval-sim": "evaluate eval evaluate-word-pairs similarity", "ppl": "perplexity score test query ngram",
