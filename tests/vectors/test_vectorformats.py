@@ -154,7 +154,7 @@ def test_tolerates_unambiguous_variations(read, text):
 # Errors
 
 TEXT_ERRORS = [
-    (b"", "is empty"), (b"\n", ":1: is neither"), (b"It was a dark night\nand so on\n", ":1: is neither"),
+    (b"", "is empty"), (b"\n", ":1: is neither"), (b"It was a dark night\nand so on\n", ":1: is neither", ".txt"),
     (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff", ":1: is neither"), (b"\x93NUMPY\x01\x00v\x00", "ending in .npy"),
     (b"PK\x03\x04\x14\x00", "not a tiedtools model"), (b"version: 10\nfile format: 0\n", "missing line"),
     (b" " * 257 + b"ustar", "a tar archive"), (b"0 2\n", ":1: ", "0 words"), (b"2 0\na\nb\n", ":1: ", "of 0 numbers"),

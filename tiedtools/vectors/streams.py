@@ -84,7 +84,7 @@ class VectorReader:
             return self.read_lines(V, E, 2 if header else 1)
         what = "is neither a word2vec header 'V E' nor a word and numbers"
         rows.oddity("ragged", ":2" if header else ":1", f"{what}; is it a text, for `tiedtools vocab`?")
-        rows.problem(":1", what, "give word2vec or GloVe vectors", "", FATAL)
+        rows.problem(":1", what, "give word2vec vectors or the .txt file of GloVe", "", FATAL)
 
     def more(self) -> bool:
         """Append the next block to `rest`; return False at the end of the file."""
