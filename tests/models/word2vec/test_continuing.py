@@ -129,8 +129,8 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     assert settings == (8, "skipgram", "tied", 3, 0.0125)
     config = tt.Word2Vec(min_count=1).fit(SECOND, init_from=tmp_path / "first.npz").model.config
     assert (config.size, config.architecture, config.tying, config.window, config.lr) == settings
-    for side, message in ("out", "--freeze out"), ("old", "without --grow"):
-        run.fails(2, message, *args, "--freeze", side, "-output", tmp_path / "v")
+    for how, named in ("--freeze out", "--freeze out"), ("--freeze old", "--grow"), ("--preset fasttext", "--preset"):
+        run.fails(2, named, *args, *how.split(), "-output", tmp_path / "v")
     saved(fit_pmi=True)
     config = tt.Word2Vec(min_count=1, negative=9).fit(SECOND, init_from=tmp_path / "first.npz").model.config
     assert config.fit_pmi and config.shift == pytest.approx(-np.log(9))  # it follows from the new number

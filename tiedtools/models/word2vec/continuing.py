@@ -101,10 +101,10 @@ def settings_of_source(path: str) -> dict[str, Any]:
 
 def check(source: Source, config: Config, continuation: Continuation) -> None:
     """Raise Contradiction if a training with this configuration cannot continue from the source."""
-    require_same(source, config, SHAPE)
     if config.subwords and not source.rows:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
+    require_same(source, config, SHAPE)
     inputs = f"{source.path}:in" if modelfile.is_model(source.path) else "as written by `tiedtools convert`"
     remedy = f"omit `tying={config.tying}`, or continue from its input vectors, {inputs}"
     require_same(source, config, ("tying",), remedy)
