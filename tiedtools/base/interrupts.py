@@ -1,5 +1,6 @@
 """Signal handling: on Ctrl-C, `kill`, or a closed terminal, a long run stops and saves its results."""
 
+import _imp
 import contextlib
 import signal
 import sys
@@ -30,6 +31,8 @@ def deferred(defer: bool = True) -> Iterator[None]:
 
     defer  False: raise a first signal at once, within a block that defers
     """
+    with contextlib.suppress(RuntimeError):  # an import that a signal has interrupted may still hold the import lock
+        _imp.release_lock()
     before, interrupted_before = getattr(here, "deferring", False), pending()
     here.deferring = defer
     try:
