@@ -44,7 +44,7 @@ def test_each_line_is_translated_in_order(run, model, tmp_path, options):
     names = {"--beam": dict(beam=1), "--normalize": dict(normalize=True, max_length=3), "--no-unk": dict(banned=1)}
     found = expected(**names.get(next(iter(options), ""), {}))
     assert result.exit_code == 0 and result.stdout.split("\n") == [*(best.text for best, *_ in found), ""]
-    assert result.stderr == "1 word outside the vocabulary was read as `<unk>`\n"
+    assert result.stderr == "1 source word outside the vocabulary was read as `<unk>`\n"
     assert result.stdout == run("translate", model, *options, input=TEXT).stdout
 
 
@@ -109,12 +109,12 @@ def test_a_model_of_bpe_reads_and_writes_words(run, model, tmp_path):
     made.emb_out[:2], made.emb_out[3] = 0, -made.emb_out[2]  # "ka@@" or "t@@" is the best first word
     save(made, model)
     result = run("translate", model, "--align", tmp_path / "w", "--max-length", 7, input=b"cat\n")
-    found = json.loads((tmp_path / "w").read_text())
-    assert found["source"] == ["ca@@", "t", "</s>"] and "@@" in " ".join(found["target"])
+    text = (tmp_path / "w").read_text()
+    assert json.loads(text)["source"] == ["ca@@", "t", "</s>"] and "@@" in text.partition("target")[2]
     assert "@@" not in result.stdout and result.stderr == ""
     (tmp_path / "t").write_text("katze\n")
-    assert "2 sym" in run("translate", model, "--force", tmp_path / "t", "--align", tmp_path / "v", input=b"ss").stderr
-    assert json.loads((tmp_path / "v").read_text())["target"] == ["ka@@", "t@@", "ze", "</s>"]
+    told = run("translate", model, "--force", tmp_path / "t", "--align", tmp_path / "v", input=b"ss").stderr
+    assert '"ka@@", "t@@", "ze", "</s>"]' in (tmp_path / "v").read_text() and told.startswith("2 source symbols out")
 
 
 @pytest.mark.parametrize("kind", ["word2vec", "lstm", "rnnlm", "checkpoint"])

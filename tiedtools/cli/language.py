@@ -353,8 +353,8 @@ def translate(
                 yield Answer(answer + "\n", {**position, "text": words, "logprob": translation.logprob})
                 if file:
                     file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
-    for lexicon in interpreter.source, interpreter.target:
-        lexicon.tell_oovs(noun="symbol" if model.codes else "word")
+    for side in "source", "target":
+        getattr(interpreter, side).tell_oovs(noun=f"{side} {'symbol' if model.codes else 'word'}")
 
 
 @command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")
