@@ -122,7 +122,7 @@ def test_any_vectors_are_a_start(saved, tmp_path, name):
 def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run):
     saved(architecture="skipgram", tying="tied", window=3)
     (text := tmp_path / "text").write_text("".join(" ".join(line) + "\n" for line in SECOND))
-    args = ["w2v", text, "--init-from", tmp_path / "first.npz", "-min-count", 1, "-threads", 1]
+    args = ["w2v", text, "--init-from", tmp_path / "first.npz", "-min-count", 1, "-threads", 1, "--buckets", 9]
     assert run(*args, "-output", tmp_path / "v", "-save-model", tmp_path / "second.npz").exit_code == 0
     config = tt.load(tmp_path / "second.npz").model.config
     settings = config.size, config.architecture, config.tying, config.window, config.lr

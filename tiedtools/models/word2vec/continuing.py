@@ -104,7 +104,7 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     if config.subwords and not source.rows:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
-    require_same(source, config, SHAPE)
+    require_same(source, config, SHAPE if config.subwords else SHAPE[:2])
     inputs = f"{source.path}:in" if modelfile.is_model(source.path) else "as written by `tiedtools convert`"
     remedy = f"omit `tying={config.tying}`, or continue from its input vectors, {inputs}"
     require_same(source, config, ("tying",), remedy)
