@@ -24,10 +24,10 @@ from tiedtools.vectors.vectors import Vectors, files_read
 NEGATIVE_SAMPLING = 2  # fastText's number
 BLOCK = 4096  # rows copied at a time
 # Settings of a model that continued training keeps: its shape, those that follow from others, and others.
-SHAPE = "size", "subwords", "min_n", "max_n", "buckets"
+SHAPE, OF_NGRAMS = ("size", "subwords"), ("min_n", "max_n", "buckets")
 IMPLIED = "shift", "cbow_grad", "skip_input"
-KEPT = *SHAPE, *IMPLIED, *"architecture tying window negative sample ns_exponent fixed_window fit_pmi".split()
-KEPT += "cbow_sum", "negated"
+KEPT = *SHAPE, *OF_NGRAMS, *IMPLIED, *"architecture tying window negative sample ns_exponent fixed_window".split()
+KEPT += "fit_pmi", "cbow_sum", "negated"
 
 
 def read_source(path: str, tell: bool = True) -> Source:
@@ -104,7 +104,7 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     if config.subwords and not source.rows:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
-    require_same(source, config, SHAPE if config.subwords else SHAPE[:2])
+    require_same(source, config, SHAPE + OF_NGRAMS * bool(config.subwords))
     inputs = f"{source.path}:in" if modelfile.is_model(source.path) else "as written by `tiedtools convert`"
     remedy = f"omit `tying={config.tying}`, or continue from its input vectors, {inputs}"
     require_same(source, config, ("tying",), remedy)
