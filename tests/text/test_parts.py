@@ -247,7 +247,7 @@ def test_a_given_vocabulary(paths, size):
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_counts(paths, size):
     (table, tokens), divided = count(paths), shares(paths, size)
-    found, *others = on_ranks(size, lambda ranks: count_shares(divided[ranks.rank], ranks, threads=1))
+    found, *others = on_ranks(size, lambda ranks: count_shares(divided[ranks.rank], ranks))
     assert others == [None] * (size - 1)
     assert found[1] == tokens and found[0].words == table.words
     assert found[0].counts[: len(table)].tolist() == table.counts[: len(table)].tolist()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from tiedtools.base.errors import Mistyped
 from tiedtools.base.settings import ERRORS, THREADS, Tokenization, checked, documented, one_of, sort_out
 from tiedtools.text.raw import Raw, records
 from tiedtools.text.sentences import Sentences, sources, words_of
+from tiedtools.text.sources import is_path
 
 
 @documented(Tokenization)
@@ -33,8 +33,7 @@ def tokenize(
     one_of("errors", errors, ERRORS)
     threads = checked("threads", threads, int | None, THREADS)
     tokenization: Tokenization = sort_out(rules, Tokenization)[0]
-    is_file = isinstance(texts, str | os.PathLike) or hasattr(texts, "read")
-    (source,) = sources(texts) if is_file else [Sentences(texts)]
+    (source,) = sources(texts) if is_path(texts) or hasattr(texts, "read") else [Sentences(texts)]
     pieces = Raw(source, tokenization, None, errors, processes=threads).pieces()
     return (words_of(line.decode()) for line in itertools.chain.from_iterable(map(bytes.splitlines, pieces)))
 

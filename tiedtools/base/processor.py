@@ -12,7 +12,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -171,7 +171,7 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", f"import sys; sys.path = {[*map(str, sys.path)]}; {code}"]
 
 
-def ahead(functions: Sequence[Callable[[Any], Any]], items: Iterable[Any]) -> Iterator[Any]:
+def ahead(functions: Sequence[Callable[[Any], Any]], items: Iterable[Any]) -> Generator[Any, None, None]:
     """Yield the results of functions[k % len(functions)](item k) in order, computed a few items ahead.
 
     Each function has its own thread and receives its items in order. Worthwhile for functions that release the global

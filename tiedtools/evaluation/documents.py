@@ -220,9 +220,7 @@ class FastTextSentences:
         refuse_empty(path, every)
         begins = np.flatnonzero(new_documents(np.array([*map(bool, every)], bool), unit)).tolist()
         groups = [every[i:j] for i, j in itertools.pairwise([*begins, len(every)])]
-        documents = [
-            [word.encode() for word in itertools.chain(*group)] for group in [*groups, *([q] for q in queries)]
-        ]
+        documents = [[word.encode() for line in group for word in line] for group in [*groups, *([q] for q in queries)]]
         parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
         matrix = np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts])
         return matrix, np.any(matrix, 1), [" ".join(group[0]) for group in groups]

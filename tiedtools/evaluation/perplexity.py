@@ -114,21 +114,19 @@ def rescore(
     from the state after the best hypothesis of the previous one. Out-of-vocabulary words are scored as `<unk>`. Without
     `<unk>`, their log10 probability is `oov_logprob`, and the model does not read them.
     """
-    state = model.start(1)
+    stream = Stream(model)
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
         best, best_score = None, -np.inf
         while chunk := list(itertools.islice(group, batch)):
             coded = [lexicon.codes([*words, NEWLINE]) for _, words in chunk]
             lines = [lexicon.ids(codes) for codes in coded]
-            for codes, line, logprobs in zip(coded, lines, score_lines(model, lines, state, batch)):
+            for codes, line, logprobs in zip(coded, lines, score_lines(model, lines, stream.state, batch)):
                 logprob = float(logprobs.sum()) + LN10 * oov_logprob * (len(codes) - len(line))
                 if best is None or logprob > best_score:
                     best, best_score = line, logprob
                 yield logprob / LN10
         # The state after the last utterance is not needed, but groupby does not show which utterance is the last.
-        stream = Stream(model, state)
         stream.score(best)
-        state = stream.state
 
 
 def fate(oov_logprob: float) -> str:

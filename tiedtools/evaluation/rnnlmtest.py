@@ -82,15 +82,15 @@ def nbest(
     if not learned:
         line_end = np.zeros((1, 1), np.int32)
         _, (h, *_) = score(model, line_end, line_end - 1, (np.zeros_like(h), *rest))
-    state = h, *rest
+    stream = Stream(model, (h, *rest))
     before = rest[1] if direct and not independent else None
     for _, group in itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis[0]):
         first = None
         while chunk := [lexicon.codes(words) for _, words in itertools.islice(group, BATCH)]:
-            first, begin = chunk[0] if first is None else first, state
+            first, begin = chunk[0] if first is None else first, stream.state
             if before is not None:
                 last, before = preceding(chunk, before)
-                begin = *state[:2], last, state[3]
+                begin = *begin[:2], last, begin[3]
             for codes, logprobs in zip(chunk, score_lines(model, chunk, begin)):
                 q = np.fromiter(other, float, len(codes))
                 logs = log10s(codes, logprobs, q, weight if lm_prob else 1.0)
@@ -99,11 +99,9 @@ def nbest(
                 totals += logs.sum(1)
                 count += len(codes)
         if independent:
-            state = model.start(1)
+            stream.state = model.start(1)
         else:
-            stream = Stream(model, state)
             stream.score(first)
-            state = stream.state
     if not count:
         raise TiedtoolsError(f"{shown(path)}: no hypotheses; give lines of an utterance ID and words")
     warn_if_unfinished(other, lm_prob)

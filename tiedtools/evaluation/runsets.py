@@ -13,6 +13,8 @@ from tiedtools.vectors.vectors import Vectors
 
 Lines = list[dict[str, Any]]
 Files = Iterable[tuple[str, Runs]]  # name and runs of each file
+Sets = Sequence[similarity.SimilaritySet]
+ByRun = Sequence[similarity.Judged]  # a set judged by each run
 
 
 def each(runs: Runs, whole: bool = True) -> Iterator[Vectors]:
@@ -43,20 +45,17 @@ def spelled(tuples: Iterable[Any], runs: Runs, case: str, restrict: int | None =
     return [tuple(map(find, each)) for each in tuples]
 
 
-def covered(*files: Sequence[similarity.Judged]) -> np.ndarray:
+def covered(*files: ByRun) -> np.ndarray:
     """Return which pairs of a set all runs of these files cover, bool [pairs]."""
     return np.logical_and.reduce([judged.used for runs in files for judged in runs])
 
 
-def rhos(one: similarity.SimilaritySet, used: np.ndarray, runs: Sequence[similarity.Judged]) -> np.ndarray:
+def rhos(one: similarity.SimilaritySet, used: np.ndarray, runs: ByRun) -> np.ndarray:
     """Return rho of each run on the pairs `used` of a set, float64 [R]."""
     return np.array([similarity.spearman(one.scores[used], judged.cosines[used]) for judged in runs])
 
 
-def correlations(
-    sets: Sequence[similarity.SimilaritySet], judged: Sequence[Sequence[similarity.Judged]], resamples: int, seed: int,
-    W: int = 0
-) -> list[dict[str, Any]]:  # fmt: skip
+def correlations(sets: Sets, judged: Sequence[ByRun], resamples: int, seed: int, W: int = 0) -> Lines:
     """Evaluate runs on similarity sets. judged: for each set, that of each run; the last W are on the whole text.
 
     Returns a dict for each set: set, pairs, covered (in all runs); rho, low, high: see `estimate`; and pairs_low and
@@ -75,9 +74,7 @@ def correlations(
     return lines
 
 
-def similarities(
-    files: Files, sets: Sequence[similarity.SimilaritySet], case: str, resamples: int, seed: int
-) -> tuple[Lines, Lines]:
+def similarities(files: Files, sets: Sets, case: str, resamples: int, seed: int) -> tuple[Lines, Lines]:
     """Evaluate files of runs on similarity sets; `case` as for similarity.judge.
 
     Returns the dicts of `correlations` for each file, with its number of runs, and the difference of each further file

@@ -81,8 +81,7 @@ def surprisals(
 
     scored = score_text(model, lexicon, path, errors, independent, batch, words(), measure)
     for number, line in enumerate(by_line(scored), 1):
-        rows = list(table(number, line, places.popleft(), unit, mark))
-        yield line._replace(logprobs=line.logprobs[:, 0]), rows
+        yield line._replace(logprobs=line.logprobs[:, 0]), [*table(number, line, places.popleft(), unit, mark)]
 
 
 def table(number: int, line: Piece, spans: list[tuple[int, int]], unit: str, mark: str) -> Iterator[dict[str, Any]]:
@@ -163,8 +162,7 @@ def compare(
 
     scores = rescore(model, lexicon, hypotheses(), batch, oov_logprob)
     for k, (good, bad) in enumerate(zip(scores, scores)):
-        words = taken[k].good + taken[k].bad
-        known = all(lexicon.index.get(word) not in (None, lexicon.unk) for word in words)
+        known = all(lexicon.index.get(word) not in (None, lexicon.unk) for word in taken[k].good + taken[k].bad)
         outcome = 0.5 if taken[k].good == taken[k].bad or good == bad else float(good > bad)
         results.setdefault(taken[k].paradigm, ([], []))[known].append(outcome)
     if not results:
@@ -194,8 +192,7 @@ def summary(name: str, groups: Sequence[tuple[list[float], list[float]]]) -> dic
         shares = np.array([np.mean(kept) for kept in compared])
         bounds = np.array([wilson(sum(kept), len(kept)) for kept in compared])
         accuracy = float(shares.mean())
-        low, high = (
-            accuracy + sign * float(np.linalg.norm(shares - end)) / len(shares) for sign, end in zip((-1, 1), bounds.T)
-        )
+        reach = [float(np.linalg.norm(shares - end)) / len(shares) for end in bounds.T]
+        low, high = accuracy - reach[0], accuracy + reach[1]
     figures = accuracy, low, high, float(np.mean(unknown)) if unknown else None
     return dict(zip(PAIR_COLUMNS, (name, len(unknown + known), known.count(0.5), len(unknown), *figures)))

@@ -99,11 +99,11 @@ def partial_file(target: str, put: Callable[[str, str], Any]) -> Iterator[Any]:
     with UMASK:
         umask = os.umask(0)
         os.umask(umask)
+    mode = 0o666 & ~umask
     with contextlib.suppress(FileNotFoundError):
-        os.stat(target)  # fails now, not at the end, if the name is too long
-    mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
-    if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "Permission denied")
+        mode = os.stat(target).st_mode & 0o777  # fails now, not at the end, if the name is too long
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "Permission denied")
     descriptor, partial = new_part(target)
     try:
         with os.fdopen(descriptor, "wb") as file:

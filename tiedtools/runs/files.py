@@ -166,9 +166,8 @@ class RunFiles(contextlib.AbstractContextManager[Any]):
                         raise
                     files = {target: write} | ({self.outputs[BESIDE[name]]: write_beside} if write_beside else {})
                     printed = {"save_model": "model.npz", "save_vocab": "vocab.txt"}.get(name, "vectors")
-                    names = {each: printed if each.path in STDOUT else each.path for each in files}
-                    paths = write_elsewhere({names[each]: writer for each, writer in files.items()}, error)
-                    for each, path in zip(files, paths):
+                    named = {printed if each.path in STDOUT else each.path: writer for each, writer in files.items()}
+                    for each, path in zip(files, write_elsewhere(named, error)):
                         each.final = path
                     if targets is None:
                         self.rescued.add(name)

@@ -43,7 +43,7 @@ class WordTable:
         self.arena = map_zeros(16 * self.capacity, np.uint8)
         self.state, self.ahead = np.zeros(5, np.int64), np.zeros((AHEAD, 3), np.uint64)
         self.ids = map_zeros(1, np.int32)
-        self.add(" ".join([*words, ""]).encode())
+        self.numbers(words)
 
     def __len__(self) -> int:
         return int(self.state[tokenize.WORDS])
@@ -82,7 +82,7 @@ class WordTable:
         The counts of all others are added to that of word number `unk`, if it is not None.
         Returns (Vocab, whose counts are the sums of both; map as in `vocab`; int64 [V], the counts of the table).
         """
-        numbers = self.add(" ".join([*known.words, ""]).encode())
+        numbers = self.numbers(known.words)
         counts, chosen = self.counts[: len(self)].copy(), np.zeros(len(self), bool)
         chosen[numbers] = chosen[select(counts, min_count, max_vocab)] = True
         if unk is not None:
@@ -139,6 +139,10 @@ class WordTable:
     def spelled(self, first: int, last: int) -> bytes:
         """Return words first .. last - 1 as bytes, each followed by a newline."""
         return self.arena[self.starts[first] : self.starts[last]].tobytes()
+
+    def numbers(self, words: Iterable[str]) -> np.ndarray:
+        """Return the numbers of words, int32 [n]; new words are added."""
+        return self.add(" ".join([*words, ""]).encode())
 
     def add(self, words: bytes) -> np.ndarray:
         """Add the new ones of `words`, bytes with a space after each; return the numbers of all words, int32."""
@@ -297,14 +301,12 @@ def common_vocab(table: WordTable, ranks: Any, min_count: int, max_vocab: int | 
     return vocab, new_id[:counted_here]
 
 
-def count_shares(
-    paths: Sequence[Any], ranks: Any, errors: str = "strict", threads: int | None = None
-) -> tuple[WordTable, int] | None:
+def count_shares(paths: Sequence[Any], ranks: Any, errors: str = "strict") -> tuple[WordTable, int] | None:
     """Count the words of a text of which `paths` is this rank's share; `ranks` as for `merge_ranks`.
 
     Returns (WordTable, tokens read) of the whole text on rank 0, as counting.count, and None on other ranks.
     """
-    table, _ = count(paths, errors, threads=threads, more=ranks.rank < ranks.size - 1)
+    table, _ = count(paths, errors, more=ranks.rank < ranks.size - 1)
     merge_ranks(table, ranks)
     return (table, table.tokens) if ranks.rank == 0 else None
 

@@ -57,9 +57,7 @@ class LmText:
         fixed = vocab if read_vocab is None else Vocab.read(read_vocab, 0)
         reading_vocab = fixed and with_unk(fixed)
         ids, table = read_ids(train, errors, reading_vocab, UNK)
-        cut = ids.size
-        if valid is None and valid_share:
-            cut = cut_at(ids, 1 - valid_share, shown(*train))
+        cut = cut_at(ids, 1 - valid_share, shown(*train)) if valid is None and valid_share else ids.size
         seen = np.bincount(ids[:cut], minlength=len(table))
         unk, counts = 1, seen
         if reading_vocab is not None:
@@ -71,11 +69,9 @@ class LmText:
             least, most = (min_count, max_vocab) if grow else (math.inf, None)
             vocab, new_id, _ = table.extended(known, least, most, unk if grow or UNK in known.words else None)
         elif vocab is None:
-            counts_without_unk = np.delete(counts, unk)
             order, counts = select_with_unk(counts, seen, unk, min_count, max_vocab)
             if read_vocab is not None:
-                n = np.count_nonzero(order != unk)
-                log_dropped(shown(read_vocab), counts_without_unk, min_count, max_vocab, n)
+                log_dropped(shown(read_vocab), np.delete(counts, unk), min_count, max_vocab, (order != unk).sum())
             vocab, new_id = table.vocab_of(order, counts)
         else:
             new_id = ids_without_unk(vocab)
@@ -102,15 +98,14 @@ class LmText:
         least  0 for held-out text, which may consist of line ends only
         """
         new_ids = new_id[ids] if keep_oovs else ids[: tokenize.renumber(ids, new_id)]
-        known = np.count_nonzero(new_ids >= 0)
         if new_ids.max(initial=-1) < least:
             ways = "give a text that has some, or another vocabulary" if least else "use `valid` or `valid_share=0`"
             raise TiedtoolsError(f"{name}: no word of the vocabulary; {ways}")
-        if known < ids.size:
+        if oovs := ids.size - np.count_nonzero(new_ids >= 0):
             which = "" if UNK in self.vocab.words else f", which has no {UNK},"
             fate = "not predicted" if keep_oovs else "left out"
-            oovs = counted(ids.size - known, "word")
-            log.info(f"{name}: {oovs} outside the vocabulary{which} {'is' if ids.size - known == 1 else 'are'} {fate}")
+            verb = "is" if oovs == 1 else "are"
+            log.info(f"{name}: {counted(oovs, 'word')} outside the vocabulary{which} {verb} {fate}")
         setattr(self, field, new_ids)
 
 

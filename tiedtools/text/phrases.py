@@ -124,10 +124,10 @@ class Phrases(Checked):
 
     def joiner(self) -> Callable[[str], str]:
         """Return a function that joins the phrases in whole lines of a text, with a space between words."""
-        from tiedtools.text.phrasetext import Joiner
+        from tiedtools.text.phrasetext import joiner
 
         self.require_passes()
-        return Joiner(self)
+        return joiner(self)
 
     def require_passes(self) -> None:
         if not self.passes:

@@ -2,7 +2,7 @@
 
 import itertools
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -34,7 +34,7 @@ class PhraseText:
 
         settings  phrases.Phrases
         """
-        connectors, table = numbers(self.table, settings.connector_words), self.table
+        connectors, table = self.table.numbers(settings.connector_words), self.table
         V, delimiter = len(table), np.empty((2, 1), np.uint64)
         connects, (H, P), counts = np.zeros(V, np.uint8), np.empty((2, V), np.uint64), np.zeros(V, np.int64)
         connects[connectors] = 1
@@ -106,8 +106,8 @@ class Pass:
     """Joins the phrases of a pass, as from PhraseText.find, in the IDs of a WordTable, to which it adds their words."""
 
     def __init__(self, table: WordTable, phrases: Collection[Any], delimiter: str) -> None:
-        self.table, self.new = table, numbers(table, (delimiter.join(words) for words, *_ in phrases))
-        ids = numbers(table, itertools.chain.from_iterable(words for words, *_ in phrases))
+        self.table, self.new = table, table.numbers(delimiter.join(words) for words, *_ in phrases)
+        ids = table.numbers(itertools.chain.from_iterable(words for words, *_ in phrases))
         bounds = np.cumsum([0, *(len(words) for words, *_ in phrases)])
         self.known, self.roles = rows(2 * len(phrases) + 1), np.zeros(table.capacity, np.uint8)
         kernels.enter(self.known, self.roles, ids, bounds)
@@ -119,24 +119,18 @@ class Pass:
         return ids[: kernels.join(ids, self.roles, self.known, self.new, self.table.counts)]
 
 
-class Joiner:
-    """Joins Phrases in a text, some lines at a time; `</s>` in a text is a word."""
+def joiner(phrases: Any) -> Callable[[str], str]:
+    """Return a function that joins Phrases in whole lines of text, with a space between words; `</s>` is a word."""
+    table = WordTable([NO_WORD])
+    passes = [Pass(table, phrases_of_pass, phrases.delimiter) for phrases_of_pass in phrases.passes]
 
-    def __init__(self, phrases: Any) -> None:
-        self.table = WordTable([NO_WORD])
-        self.passes = [Pass(self.table, phrases_of_pass, phrases.delimiter) for phrases_of_pass in phrases.passes]
-
-    def __call__(self, text: str) -> str:
-        """Return whole lines with phrases joined and a space between words."""
-        ids = np.concatenate([part.copy() for part in self.table.encode(f"{text} ".encode())])
-        for one in self.passes:
+    def join(text: str) -> str:
+        ids = np.concatenate([part.copy() for part in table.encode(f"{text} ".encode())])
+        for one in passes:
             ids = one.join(ids)
-        return spell(self.table, ids, True).decode()
+        return spell(table, ids, True).decode()
 
-
-def numbers(table: WordTable, words: Iterable[str]) -> np.ndarray:
-    """Return the numbers of words in a table, int32 [n], to which new words are added."""
-    return table.add(" ".join([*words, ""]).encode())
+    return join
 
 
 def spell(table: WordTable, ids: np.ndarray, at_line_start: bool) -> bytes:

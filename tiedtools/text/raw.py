@@ -83,7 +83,7 @@ class Raw:
         texts: Any = self.lines()
         if self.rules:
             how = self.rules, self.unit in ("record", "lines", "paragraph")
-            texts = tokenized(texts, how, self.processes or available_cores(), shown(self.source))
+            texts = tokenized(texts, how, self.processes or available_cores(), self.name)
         elif self.phrases and self.processes != 1:
             texts = batches(texts)
         with contextlib.closing(texts):
@@ -114,8 +114,7 @@ def tokenized(texts: Iterable[str], how: tuple[Any, bool], processes: int, name:
     with contextlib.ExitStack() as stack:
         if len(some) > 1:
             tokenizers = [stack.enter_context(contextlib.closing(Process(*how))) for _ in range(processes)]
-            results: Any = ahead(tokenizers, texts)
-            yield from stack.enter_context(contextlib.closing(results))
+            yield from stack.enter_context(contextlib.closing(ahead(tokenizers, texts)))
         else:
             yield from map(tokenizers[0], texts)
         if any(tokenizer.unsegmented for tokenizer in tokenizers):
@@ -180,7 +179,7 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
     tokenize, phrases  as from `as_trained`
     """
     steps: list[Any] = []
-    lock = threading.Lock()  # a Joiner has state
+    lock = threading.Lock()  # joining has state
     if tokenize != WORDS:
         steps.append(Tokenizer(dataclasses.replace(Tokenization.of(tokenize), sentences=False)))
     if known := Phrases.of(phrases):
@@ -188,7 +187,7 @@ def splitter(tokenize: str, phrases: str) -> Callable[[Any], list[str]]:
 
     def split(text: Any) -> list[str]:
         if isinstance(text, str):
-            # Arguments may not be UTF-8, and a Joiner refuses zero bytes.
+            # Arguments may not be UTF-8, and joining refuses zero bytes.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
             with lock:
                 for step in steps:

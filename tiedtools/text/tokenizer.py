@@ -130,7 +130,6 @@ class Tokenizer:
 
     def analyze(self, string: str) -> str:
         """Return the words of a string without whitespace, each after a space, with the marks of sentences."""
-        rules = self.rules
         if string.isascii() and string.isalpha():
             words = [string]
         else:
@@ -142,7 +141,7 @@ class Tokenizer:
             if not (self.keeps and string.isascii()):
                 words = self.rewritten(words)
         result = self.cased("".join([f" {word}" for word in words]))
-        if rules.sentences and result:
+        if self.rules.sentences and result:
             if self.begins.match(string):
                 result = f" {START}{result[1:]}"
             if self.ends.search(string) and not self.goes_on.fullmatch(string):

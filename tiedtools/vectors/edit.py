@@ -10,7 +10,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.text.sources import counted
 from tiedtools.text.vocab import END
 from tiedtools.vectors.formats import SPACES
-from tiedtools.vectors.norms import blocks, products, unit
+from tiedtools.vectors.norms import blocks, first_rows, products, unit
 from tiedtools.vectors.vectors import Vectors
 
 BLOCK = 4096  # rows at a time
@@ -113,7 +113,7 @@ def common(one: list[str], two: list[str]) -> tuple[list[str], np.ndarray, np.nd
 
     Raises TiedtoolsError for fewer than two words.
     """
-    index = dict(zip(reversed(two), range(len(two) - 1, -1, -1)))
+    index = first_rows(two)
     rows = [(row, index.pop(word)) for row, word in enumerate(one) if word in index and word != END]
     if len(rows) < 2:
         shared = counted(len(rows), "word")

@@ -17,9 +17,9 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, quoted, unreadable
 from tiedtools.kernels.text import fasttext as kernels
 from tiedtools.vectors.ngrams import Computed, average
-from tiedtools.vectors.norms import blocks, finite_rows, unit
+from tiedtools.vectors.norms import Matrix, blocks, finite_rows, unit
 from tiedtools.vectors.quantized import Quantized
-from tiedtools.vectors.rows import Matrix, Rows, not_finite
+from tiedtools.vectors.rows import Rows, not_finite
 
 MAX_E, MAX_N = 1 << 20, 100  # limits on the dimension and on the length of an n-gram
 FEW = 1 << 14  # rows that are read one by one; more are read from the mapped file, which takes memory by the page
@@ -115,8 +115,7 @@ class FastText(Computed):
         rows = V + (h.bucket if h.pruned < 0 else pairs)
         check(self.inputs.shape[0] == rows, f"a matrix of {self.inputs.shape[0]} rows, not {rows}")
         self.outputs = self.matrix(self.inputs.end, isinstance(self.inputs, Quantized))
-        end = self.outputs.end
-        check(end == data.size, f"{data.size - end:,} bytes follow its end")
+        check(self.outputs.end == data.size, f"{data.size - self.outputs.end:,} bytes follow its end")
 
     def matrix(self, at: int, may_be_quantized: bool = True) -> Dense | Quantized:
         """Return the matrix at an address."""

@@ -51,15 +51,14 @@ def read_npy(rows: Rows, format: str | None = None) -> None:
         with open(path, "rb") as file:
             shape, order, dtype = npy_header(file)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
+        if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
+            raise TiedtoolsError(f"{path}: is not one matrix of floats; save one matrix with a row per word")
+        if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
+            raise ValueError(f"{size - start:,} bytes of data, expected {needed:,}")
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:
         raise TiedtoolsError(f"{path}: is not a whole .npy file: {error}; get the whole file") from None
-    if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
-        raise TiedtoolsError(f"{path}: is not one matrix of floats; save one matrix with a row per word")
-    if (needed := shape[0] * shape[1] * dtype.itemsize) != size - start:
-        what = f"{size - start:,} bytes of data, expected {needed:,}"
-        raise TiedtoolsError(f"{path}: is not a whole .npy file: {what}; get the whole file")
     words_path = words_of(path, "npy")
     rows.whole(words_in(rows, words_path), np.memmap(path, dtype, "r", start, shape, order), words_path)
 
@@ -240,11 +239,10 @@ def write(path: str, words: Sequence[str], matrix: np.ndarray, format: str, dtyp
         what = f"{counted(blank, 'blank word')} written by code point, such as U+00A0"
         log.warning(f"{words_path}: {what}; TensorBoard skips blank lines, which would shift all later words")
         words = [" ".join(f"U+{ord(c):04X}" for c in word) if is_blank(word) else word for word in words]
-    if existing := foreign_list(path, format):
-        if words_in(Rows(existing, "surrogateescape"), existing) != words:
-            raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
-    listed = format == "tsv" and os.path.isfile(words_path)
-    same = listed and words_in(Rows(words_path, "surrogateescape"), words_path) == words
+    has_words = lambda path: words_in(Rows(path, "surrogateescape"), path) == words
+    if (existing := foreign_list(path, format)) and not has_words(existing):
+        raise TiedtoolsError(f"{existing}: exists and has different words; choose another name")
+    same = format == "tsv" and os.path.isfile(words_path) and has_words(words_path)
     with contextlib.ExitStack() as stack, open_output(matrix_path) as matrix_file:
         pkgutil.resolve_name(FORMATS[format].write)(matrix_file, matrix, dtype)
         matrix_file.flush()

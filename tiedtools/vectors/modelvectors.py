@@ -12,8 +12,7 @@ from tiedtools.files import modelfile
 from tiedtools.files.families import FAMILIES, TRANSLATION, commands
 from tiedtools.vectors import matrixfiles, rnnlmformat, runs, staticfolder
 from tiedtools.vectors.formats import FOLDER, FORMATS, format_by_name
-
-Matrix = np.ndarray[Any, Any]
+from tiedtools.vectors.norms import Matrix
 
 WHICH = re.compile(r"(.+):(source|in|out|sum|\d+)", re.DOTALL)
 MATRICES = "emb_in", "emb_out", "word_out", "emb_source", "proj"  # of model files; see docs/formats.md

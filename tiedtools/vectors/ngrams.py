@@ -8,9 +8,8 @@ import numpy as np
 from tiedtools.kernels.text import fasttext as kernels
 from tiedtools.kernels.word2vec.composed import number
 from tiedtools.text.encoding import ranges
-from tiedtools.vectors.norms import blocks
+from tiedtools.vectors.norms import Matrix, blocks
 
-Matrix = np.ndarray[Any, Any]
 PART = 1 << 12  # words listed at a time
 
 

@@ -1,12 +1,13 @@
 """Passes over the rows of a matrix (V, E), float32 or float16, their Euclidean norms, and rows without repeats."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tiedtools.base.processor import ahead, available_cores
 
+Matrix = np.ndarray[Any, Any]
 BLOCK = 1 << 20  # numbers in a block
 
 
@@ -27,13 +28,18 @@ def blocks(matrix: Any, size: int | None = None, stop: int | None = None) -> Ite
             yield start, widened(rows) if rows.dtype == np.float16 else np.asarray(rows, np.float32)
 
 
+def first_rows(words: Iterable[Any]) -> dict[Any, int]:
+    """Return the row of each word, in order; the first row of a repeated word."""
+    rows: dict[Any, int] = {}
+    for row, word in enumerate(words):
+        rows.setdefault(word, row)
+    return rows
+
+
 def distinct(words: Sequence[str], matrix: Any) -> tuple[Sequence[str], Any]:
     """Return words and their vectors without repeated words: the first vector of each."""
-    rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1)))
-    if len(rows) == len(words):
-        return words, matrix
-    keep = sorted(rows.values())
-    return [words[row] for row in keep], matrix[keep]
+    rows = first_rows(words)
+    return (words, matrix) if len(rows) == len(words) else ([*rows], matrix[[*rows.values()]])
 
 
 def widened(half: np.ndarray) -> np.ndarray:

@@ -14,9 +14,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.kernels.text import nearest as kernels
 from tiedtools.kernels.text.nearest import CENTROIDS
-from tiedtools.vectors.norms import unit
-
-Matrix = np.ndarray[Any, Any]
+from tiedtools.vectors.norms import Matrix, unit
 
 SAMPLE = 1 << 16  # rows from which the centroids are learned
 BLOCK = 1 << 13  # rows at a time

@@ -10,9 +10,7 @@ from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.base.messages import log
 from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC, first_bytes
 from tiedtools.text.sources import counted, shown
-from tiedtools.vectors.norms import finite_rows
-
-Matrix = np.ndarray[Any, Any]
+from tiedtools.vectors.norms import Matrix, finite_rows
 
 FASTTEXT = b"\xba\x16\x4f\x2f"
 # A pickle may continue with the header of a frame, and then names the class of the saved object.

@@ -10,9 +10,9 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files import modelfile
 from tiedtools.text.sources import counted
+from tiedtools.vectors.norms import Matrix, first_rows
 
 Self = TypeVar("Self", bound="Runs")
-Matrix = np.ndarray[Any, Any]
 KIND = "runs"  # `kind` in the header of a file
 SLICES = "slices.txt"  # names of the slices in a folder, one per line, in order
 
@@ -40,10 +40,7 @@ class Runs:
     @cached_property
     def index(self) -> dict[str, int]:
         """Dict: word -> row, the first of a repeated word."""
-        index: dict[str, int] = {}
-        for row, word in enumerate(self.words):
-            index.setdefault(word, row)
-        return index
+        return first_rows(self.words)
 
     @property
     def on_whole_text(self) -> "Runs":

@@ -10,6 +10,7 @@ U+3000.
 
 import codecs
 import collections
+import contextlib
 import itertools
 import math
 import re
@@ -23,8 +24,8 @@ from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
 from tiedtools.text.sources import SURROGATE, counted, open_source
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
-from tiedtools.vectors.norms import blocks, finite_rows
-from tiedtools.vectors.rows import FATAL, WHOLE, Matrix, Rows, not_finite
+from tiedtools.vectors.norms import Matrix, blocks, finite_rows
+from tiedtools.vectors.rows import FATAL, WHOLE, Rows, not_finite
 
 BLOCK = 1 << 20
 MAX_E = 1 << 20
@@ -42,8 +43,7 @@ def read(rows: Rows, format: str | None = None) -> bool:
     with open_source(rows.path) as file:
         reader = VectorReader(file, rows)
         reader.first_line(MAX_LINE)
-        recognized = rows.recognize(reader)
-        if recognized:
+        if recognized := rows.recognize(reader):
             reader.read(format)
     return recognized
 
@@ -112,11 +112,9 @@ class VectorReader:
 
     def looks_binary(self, E: int) -> bool:
         """Return whether the first row after the header is binary."""
-        try:
+        with contextlib.suppress(ValueError):
             parse_line(self.first_line(64 * E + MAX_WORD), E)
             return False
-        except ValueError:
-            pass
         # Not a valid row of text: report it as damaged text, unless the bytes are not text at all.
         while len(self.rest) < 4096 and self.more():
             pass

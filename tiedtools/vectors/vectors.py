@@ -23,8 +23,8 @@ from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
 from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked, listed
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.modelvectors import files_read as files_read
-from tiedtools.vectors.norms import unit
-from tiedtools.vectors.rows import Matrix, Rows, stored_type
+from tiedtools.vectors.norms import Matrix, first_rows, unit
+from tiedtools.vectors.rows import Rows, stored_type
 
 Terms = str | Matrix | Iterable[str | Matrix]  # words and vectors
 WORDS_SHOWN, NUMBERS_SHOWN = 10, 6  # in notebooks
@@ -55,12 +55,7 @@ class Vectors(GensimNames):
     @cached_property
     def index(self) -> Mapping[Any, int]:
         """Mapping: word -> row; the first row of a repeated word."""
-        if rows := getattr(self.words, "rows", None):
-            return cast(Mapping[Any, int], rows)
-        index: dict[Any, int] = {}
-        for row, word in enumerate(self.words):
-            index.setdefault(word, row)
-        return index
+        return cast(Mapping[Any, int], getattr(self.words, "rows", None) or first_rows(self.words))
 
     @cached_property
     def counts(self) -> Matrix | None:
