@@ -70,8 +70,8 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
 
     path = options["words"]
     named = (line.strip(" \t\r") for _, line in numbered_lines(path)) if path is not None else ()
-    listed = None if path is None else [*dict.fromkeys(filter(None, named))]
-    if listed == []:
+    listed = None if path is None else dict.fromkeys(filter(None, named))
+    if listed == {}:
         raise TiedtoolsError(f"{path}: no words; give one per line")
     training = {o.name for o in ctx.command.params if getattr(o, "setting", None)} | {"no_memory_check"}
     unused = [option for name, option in option_names(ctx).items() if name in explicit(ctx) & training]
@@ -104,7 +104,8 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
         lines = lines[: options["top"] or None]
     text = aligned(lines if listed else lines[: options["top"] or None])
     text += missing(one, only_a, listed) + missing(two, only_b, listed)
-    unknown = [word for word in absent if word not in {*only_a, *only_b, END}]
+    either = {*only_a, *only_b, END}
+    unknown = [word for word in absent if word not in either]
     text += f"in neither: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
