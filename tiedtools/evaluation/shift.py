@@ -101,21 +101,19 @@ def paths(slices: Mapping[str, Runs], words: list[str], top: int = 5) -> list[di
     The slices share a space, so that vectors are compared without alignment. Each dict has word, slice, count; cosine,
     low, high: to the word's vector in the first slice that has it; and neighbors, the `top` nearest words.
     """
-    lines = []
-    for word in words:
-        first = None
-        for name, runs in slices.items():
-            row = runs.index.get(word)
-            if row is None or not has(runs, row):
-                continue
-            first = first or (runs, row)
-            (similar,) = estimates(first[0], runs, np.array([first[1]]), np.array([row]), align=False)
-            if runs is first[0]:
+    first, lines = {}, {word: [] for word in words}
+    for name, runs in slices.items():
+        rows = {word: runs.index[word] for word in lines if word in runs.index and has(runs, runs.index[word])}
+        nearest = neighbors(runs, [[(row, 1)] for row in rows.values()], top)
+        for (word, row), answers in zip(rows.items(), nearest):
+            start, start_row = first.setdefault(word, (runs, row))
+            (similar,) = estimates(start, runs, np.array([start_row]), np.array([row]), align=False)
+            if runs is start:
                 similar = Estimate(1.0, math.nan, math.nan, len(runs))
-            near = [answer["neighbor"] for answer in neighbors(runs, [[(row, 1)]], top)[0]]
             place = dict(word=word, slice=name, count=int(runs.counts[row]))
-            lines.append(place | dict(cosine=similar.mean, low=similar.low, high=similar.high, neighbors=near))
-    return lines
+            near = dict(cosine=similar.mean, low=similar.low, high=similar.high)
+            lines[word].append(place | near | dict(neighbors=[answer["neighbor"] for answer in answers]))
+    return [line for word in words for line in lines[word]]
 
 
 def permutation_p(observed: np.ndarray, permuted: np.ndarray) -> np.ndarray:
