@@ -53,9 +53,9 @@ def run_answers(
         index = runs.index
         terms = {question: sums(question, index) for question in questions}
         unknown = list(dict.fromkeys(word for pairs in terms.values() for word, _ in pairs if word not in index))
+        suggested = {word: f"; did you mean {near!r}?" for word, near in spellings(unknown, index).items()}
         for word in unknown:
-            near = spellings([word], index).get(word)
-            log.error(f"tiedtools: {path}: no vector for {word!r}{f'; did you mean {near!r}?' if near else ''}")
+            log.error(f"tiedtools: {path}: no vector for {word!r}{suggested.get(word, '')}")
         asked = [q for q in questions if not set(unknown) & {word for word, _ in terms[q]}]
         rows = [[(index[word], sign) for word, sign in terms[question]] for question in asked]
         found = neighbors(runs, rows, top, *limit(path, runs.words)) if rows else []
