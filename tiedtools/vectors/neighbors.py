@@ -119,7 +119,7 @@ def cosines(units: np.ndarray, matrix: np.ndarray, scale: np.ndarray, blas: bool
     scale  1 / norm of each row, (C,); computed if negative
     """
     if (new := scale < 0).any():
-        scale[new] = inverse_norms(matrix)[new]
+        np.copyto(scale, inverse_norms(matrix), where=new)
     if ((scale > 1e30) | (scale > 0) & (scale < 1e-38)).any():  # scales or products exceed float32's range
         matrix, scale = unit(matrix), np.sign(scale)
     with np.errstate(invalid="ignore"):
