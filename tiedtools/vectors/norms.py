@@ -84,7 +84,7 @@ def unit(matrix: Any) -> np.ndarray:
 def inverse_norms(matrix: Any) -> np.ndarray:
     """Return 1 / Euclidean length of each row, 0 for zero rows: (V, E) -> (V,) float64, as float32 may overflow."""
     norms = np.empty(len(matrix))
-    exact = np.float32 if matrix.dtype == np.float16 else np.float64  # the squares of float16 do not overflow float32
+    exact: Any = np.float32 if matrix.dtype == np.float16 else np.float64  # squares of float16 do not overflow float32
     for start, rows in blocks(matrix, BLOCK // 4):  # which stay in the cache
         rows = rows.astype(exact, copy=False)  # faster than the conversion by einsum
         np.einsum("ve,ve->v", rows, rows, dtype=exact, out=norms[start : start + len(rows)], casting="same_kind")
