@@ -6,6 +6,7 @@ import click
 
 from tiedtools.cli.command import Answer, command, tables, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
+from tiedtools.cli.queries import show_progress
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.cli.uncertainty import aligned
 from tiedtools.text.datasets import locate
@@ -70,6 +71,7 @@ def eval_analogy(
     from tiedtools.vectors.vectors import Vectors, refuse_absent
 
     refuse_absent(files, reading["format"])
+    show_progress()
     ((_, path),) = locate([name], data).items()
     questions, policy = read_set(path), {"set": name, "restrict": restrict, "case": case, "interval": INTERVAL}
     if any(map(is_runs, files)):
@@ -216,6 +218,7 @@ def compare(
 
         means = comparisons(runs_of(a, **reading), runs_of(b, **reading), limit, top, seed)
         return Answer(aligned(means), {"a": a, "b": b, "top": top, "seed": seed, "results": means})
+    show_progress()
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
     measures = comparison.compare(one, two, limit, top, seed)

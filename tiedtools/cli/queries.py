@@ -160,8 +160,7 @@ def answers(
         return
     every = ((path, Vectors.read(path, format, errors, skip_bad)) for path in paths)
     files = [Candidates(vectors, *limit(path, vectors.words)) for path, vectors in every]
-    for file in files:
-        file.watch = progress_bar
+    show_progress()
     if others:
         title, score = HEADERS[size]
         columns = [part for path in paths for part in (printable(path), score, *["count"] * counts)]
@@ -196,6 +195,13 @@ def progress_bar(blocks: Iterator[Any], length: int) -> Any:
     from tqdm import tqdm
 
     return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=not sys.stderr.isatty())
+
+
+def show_progress() -> None:
+    """Show the progress of all searches for answers in this process."""
+    from tiedtools.vectors.neighbors import Candidates
+
+    Candidates.watch = staticmethod(progress_bar)
 
 
 def read_queries(size: int) -> Iterator[list[tuple[str, ...]]]:
@@ -378,6 +384,7 @@ def similar(
                 log.warning(f"query {quoted(query)}: not in the vocabulary: {', '.join(map(quoted, missing))}")
         else:
             log.error(f"tiedtools: query {quoted(query)}: no known word; give words of the model's vocabulary")
+    show_progress()
     find = known or numbers or sample
     choice = document_unit(unit, field), errors, known, numbers, sample, seed, top, center
     results = documents.similar(source, lines, *choice) if find else []
