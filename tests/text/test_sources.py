@@ -227,7 +227,7 @@ def test_urls(memory, tmp_path, run):
         refused(lambda: content(memory("text", data)), f"memory://text: cannot be read: {message}")
     refused(lambda: content("nothing://x"), "nothing://x: cannot be read: Protocol not known:", "; check the URL")
     for url in "memory://missing", f"file://{tmp_path}/missing":
-        for action in content, remote.url_size, lambda url: refuse_missing([url]), lambda url: shares([url], 2):
+        for action in content, remote.url_size, lambda url: refuse_missing([url, *"abc"]), lambda url: shares([url], 2):
             refused(lambda: action(url), f"{url}: cannot be read: No such file or directory; check the name")
     refuse_missing([memory("text", b""), "-"])
     result = run("vocab", memory("text", b"a b a\n"), "-min-count", 1)

@@ -81,7 +81,7 @@ def read_once(*paths: Any) -> None:
 
 def refuse_missing(paths: Any) -> None:
     """Raise TiedtoolsError if an input file does not exist, before the first file is read."""
-    for path in set(paths) - {"-"}:
+    for path in (path for path in dict.fromkeys(paths) if path != "-"):
         try:
             url_size(path) if is_url(path) else os.stat(path)
         except OSError as error:
