@@ -13,6 +13,7 @@ from listening import Terminal
 import tiedtools as tt
 from tiedtools.base.aliases import ALIASES, METHODS, UNAVAILABLE
 from tiedtools.runs.progress import Bar, Callbacks
+from tiedtools.text.sentences import Sentences
 from tiedtools.vectors.gensimnames import GensimNames
 
 WORDS = ["king", "queen", "man", "woman", "apple", "pear", "river", "lake"]
@@ -195,16 +196,15 @@ def test_vectors_are_containers_and_a_data_frame(tmp_path, vectors):
 
 def test_a_used_up_generator_is_called_that(model):
     lm = tt.LanguageModel("rnnlm", size=4, epochs=1).fit(SENTENCES)
-    generator = (sentence for sentence in SENTENCES)
-    model.fit(generator)
+    model.fit(generator := (sentence for sentence in SENTENCES))
     for use in model.fit, lm.perplexity, lm.score:
         with pytest.raises(ValueError, match="this generator is exhausted"):
             use(generator)
+    Sentences.__new__(Sentences).close()  # Python 3.13 prints its errors after those of the constructor
     for use in model.fit, lm.perplexity, lm.score:
-        with pytest.raises(FileNotFoundError, match=r"pass a text as sentences, \['the king'.split\(\), ...\]"):
-            use("the king")
-        with pytest.raises(FileNotFoundError, match=r"^'king': no such file; .* \['king'.split\(\), ...\]"):
-            use("king")
+        for text in "the king", "king":
+            with pytest.raises(FileNotFoundError, match=rf"^'{text}': no such file; .* \['{text}'.split\(\), ...\]"):
+                use(text)
         with pytest.raises(FileNotFoundError, match="^king.txt: cannot be read") as error:
             use("king.txt")
         assert error.value.filename == "king.txt"

@@ -64,6 +64,8 @@ class Chunks(io.RawIOBase):
     together  a read returns several chunks if there is room for them
     """
 
+    chunks: Any = None  # if the constructor of a subclass fails
+
     def __init__(self, chunks: Iterator[bytes], together: bool = True) -> None:
         self.chunks, self.rest, self.together = chunks, memoryview(b""), together
 
