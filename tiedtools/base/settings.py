@@ -271,8 +271,8 @@ class LmContinuation(Continuation):
 
     init_from: str | None = setting(None, metavar="MODEL")(
         "Start from a model of `lm` or `lstm`. Its settings of the model and of training, `tokenize`, and `phrases` are"
-        " the defaults; with `preset`, only those of its layers and of the text. The learning-rate schedule restarts."
-        " Counts of words are added."
+        " the defaults; with `preset`, only the settings of its layers and text are. The learning-rate schedule"
+        " restarts. Counts of words are added."
     )
     freeze: str | None = setting(None, choices=(None, "embeddings"))(
         "With `init_from`, freeze the input and output embeddings and, with `subwords`, the layers that compose them."

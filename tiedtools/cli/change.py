@@ -50,9 +50,9 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
 
     A and B are files of runs, from `tiedtools w2v --runs`. The table has the words with the greatest excess of their
     change over the change expected by chance: the word, its counts, its change with its 95% interval, and the
-    expected change, from the differences between runs of one file. If A or B has
-    single vectors instead of runs, intervals are missing, and the expected change is the median change of the 101 words
-    nearest in count. The cosines of rare words change most by chance: compare words of similar counts.
+    expected change, from the differences between runs of one file. If A or B has single vectors instead of runs,
+    intervals are missing, and the expected change is the median change of the 101 words nearest in count. The cosines
+    of rare words change most by chance: compare words of similar counts.
 
     With --permutations, A and B are texts, and the table has p-values: the documents of both are exchanged at random,
     models are trained, and p = (1 + permutations with at least this change) / (1 + permutations). q is adjusted for the

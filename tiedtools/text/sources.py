@@ -35,6 +35,7 @@ ZERO_BYTE = (
     "a zero byte; is this plain text? `iconv -f UTF-16 -t UTF-8` converts UTF-16; office programs save text as UTF-8"
 )
 
+TAR = "a tar archive; unpack it first"
 SURROGATE = "[\ud800-\udfff]"  # matches what UTF-8 cannot encode
 UNESCAPED = "[\ud800-\udc7f\udd00-\udfff]"  # surrogates that do not represent an invalid byte
 DECOMPRESSED = bz2.BZ2File, gzip.GzipFile, lzma.LZMAFile
@@ -47,6 +48,11 @@ SIGNATURES = {  # first bytes of files that are not plain text
     b"%PDF-": "a PDF document; `pdftotext` extracts its text",
     b"PAR1\x15": "in Parquet format; export the texts as JSON lines, CSV, or plain text",
 }
+
+
+def is_tar(start: bytes) -> bool:
+    """Return whether these are the first bytes of a tar archive."""
+    return start[257:262] == b"ustar"
 
 
 def shown(*paths: Any) -> str:
@@ -193,8 +199,8 @@ def beginning(data: bytes, path: Any) -> bytes:
     """Return the first bytes of a text without a byte order mark. Raises TiedtoolsError for SIGNATURES."""
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<?xml")):
         log.warning(f"{shown(path)}: is HTML or XML, whose tags are read as words; convert it to plain text first")
-    kind = next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None)
-    if kind := "a tar archive; unpack it first" if data[257:262] == b"ustar" else kind:
+    kind = TAR if is_tar(data) else next((kind for start, kind in SIGNATURES.items() if data.startswith(start)), None)
+    if kind:
         raise TiedtoolsError(f"{shown(path)}:1: is {kind}")
     if b"\n" not in data and data.count(b"\r") > max(1, len(data) // 1000):
         log.warning(f"{shown(path)}: its lines end in CR, which does not end a line here; convert it: tr '\\r' '\\n'")

@@ -9,7 +9,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.base.messages import log
 from tiedtools.files.modelfile import MAGIC, RNNLM_MAGIC, first_bytes
-from tiedtools.text.sources import counted, shown
+from tiedtools.text.sources import TAR, counted, is_tar, shown
 from tiedtools.vectors.norms import Matrix, finite_rows
 
 FASTTEXT = b"\xba\x16\x4f\x2f"
@@ -190,8 +190,8 @@ def foreign(name: str, start: bytes) -> str | None:
     """Describe a file and how to convert it; None if its first bytes are not recognized."""
     if not start:
         return "is empty; give a file of word vectors"
-    if start[257:262] == b"ustar":
-        return "is a tar archive; unpack it first"
+    if is_tar(start):
+        return f"is {TAR}"
     if start.startswith(b"\x93NUMPY"):
         return "is in NumPy's .npy format; give an uncompressed file with a name ending in .npy"
     if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):

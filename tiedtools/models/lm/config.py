@@ -62,8 +62,8 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
         "Like `init`, for the recurrent layers, L, and P (see `projection`) only.  [default: same as `init`]"
     )
     init_bias: str = setting("uniform", choices=("uniform", "zero", "lstm"))(
-        "Initialization of all biases except those of transform gates. lstm: uniform in recurrent layers, L, and P (as"
-        " in PyTorch), zero elsewhere."
+        "Initialization of biases; transform gates have their own. lstm: uniform in recurrent layers, L, and P (as in"
+        " PyTorch), zero elsewhere."
     )
     init_by_width: bool = setting(False)(
         "Initialize a recurrent layer of n units uniformly between -1/sqrt(n) and 1/sqrt(n), as PyTorch does; with"
