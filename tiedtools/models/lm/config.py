@@ -7,32 +7,17 @@ from typing import Any
 from tiedtools.base.errors import Contradiction, brief
 from tiedtools.base.settings import SPLIT, LmReading, Mistake, Range, setting, with_reading
 from tiedtools.models.lm.presets import PRESETS
-from tiedtools.network.config import (
-    CELLS,
-    OPTIMIZERS,
-    RATES,
-    SITES,
-    Composition,
-    Computation,
-    Dropout,
-    Loss,
-    Optimization,
-    Shorthands,
-    Tying,
-    check_averages,
-    chosen,
-    numbers,
-)
+from tiedtools.network import config as parts
 from tiedtools.training.schedules import Training
 
 # Settings that determine names and shapes of parameters, and the subwords of words.
-SHAPE = [field.name for field in dataclasses.fields(Composition)]
+SHAPE = [field.name for field in dataclasses.fields(parts.Composition)]
 SHAPE += "cell size hidden layers layer_widths depth tying linear_bias projection output_bias".split()
 OF_RHN = {"depth": 5, "transform_bias": -2.0}  # defaults of the settings of the cell "rhn"
 
 
 @dataclasses.dataclass(frozen=True)
-class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
+class LstmConfig(parts.Computation, parts.Optimization, parts.Loss, parts.Dropout, parts.Composition, parts.Tying):
     """Configuration of a recurrent language model: Zaremba et al. 2014 and the extensions of tied-embedding papers.
 
     size and hidden are the embedding dimension m and the hidden size n. `width` is the dimension of composed word
@@ -50,7 +35,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     layer_widths: str | None = setting(None, metavar="LIST")(
         "Hidden units of each layer, such as 1150,1150,400; instead of `hidden` and `layers`."
     )
-    cell: str = setting("lstm", choices=CELLS)("Recurrent cell: LSTM, GRU, or recurrent highway network.")
+    cell: str = setting("lstm", choices=parts.CELLS)("Recurrent cell: LSTM, GRU, or recurrent highway network.")
     depth: int | None = setting(None, Range(1, 10))(
         "Recurrence depth: micro-steps in each time step (rhn).  [default: 5]"
     )
@@ -80,7 +65,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     )
 
     def __post_init__(self) -> None:
-        widths = numbers(self.layer_widths) or []
+        widths = parts.numbers(self.layer_widths) or []
         defaults = {"layers": len(widths) or 2, "hidden": widths[-1] if widths else self.size, "init_lstm": self.init}
         for name, default in (defaults | OF_RHN if self.cell == "rhn" else defaults).items():
             if getattr(self, name) is None:
@@ -92,7 +77,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     def complete(self) -> None:
         """Replace None in settings of subwords by defaults for the kind of subwords."""
         sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
-        chars = 15, sum(numbers(self.filters) or [self.size])
+        chars = 15, sum(parts.numbers(self.filters) or [self.size])
         for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
@@ -107,7 +92,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     @property
     def units(self) -> list[Any]:
         """Numbers of units of the layers."""
-        return numbers(self.layer_widths) or [self.hidden] * (self.layers or 0)
+        return parts.numbers(self.layer_widths) or [self.hidden] * (self.layers or 0)
 
     @property
     def one_table(self) -> bool:
@@ -119,7 +104,7 @@ class LstmConfig(Computation, Optimization, Loss, Dropout, Composition, Tying):
     def mistakes(self) -> Iterator[Mistake]:
         rates = self.rates
         problem = "must be numbers of units, 1 to 100,000, separated by commas"
-        wrong = self.layer_widths is not None and not numbers(self.layer_widths)
+        wrong = self.layer_widths is not None and not parts.numbers(self.layer_widths)
         yield f"`layer_widths={brief(self.layer_widths)}` {problem}", wrong
         problem = f"`layer_widths={self.layer_widths}` gives the number of layers and the units of each"
         wrong = (len(self.units), self.units[-1]) != (self.layers, self.hidden)
@@ -153,12 +138,14 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
     kept = {*SHAPE, *SPLIT} if options.get("preset") else {*(defaults or {})}
     defaults = {name: value for name, value in (defaults or {}).items() if name in kept}
     # The rate of a model to continue from, trained with adam or adadelta, fits no other optimizer.
-    rates = dict.fromkeys(OPTIMIZERS, Training.lr) | RATES if defaults.get("optimizer") in RATES else RATES
-    settings = chosen(options, defaults, PRESETS, rates, SITES)
+    rates = parts.RATES
+    if defaults.get("optimizer") in rates:
+        rates = dict.fromkeys(parts.OPTIMIZERS, Training.lr) | rates
+    settings = parts.chosen(options, defaults, PRESETS, rates, parts.SITES)
     if settings.get("subwords") and "tying" not in options and settings.get("tying") == "tied":
         settings["tying"] = "untied"  # that of a preset: `reuse` ties composed embeddings
-    config, training, _, reading = with_reading(settings, LstmConfig, Training, Shorthands, LmReading)
-    check_averages(config, training)
+    config, training, _, reading = with_reading(settings, LstmConfig, Training, parts.Shorthands, LmReading)
+    parts.check_averages(config, training)
     untied = options.get("tying") == "untied" and "reuse" not in options  # a saved model has both
     if config.subwords and untied and config.reuse not in ("plain", "none"):
         raise Contradiction("`tying=untied` does not apply to `subwords`; use `reuse=none` or `reuse=plain`")

@@ -4,23 +4,14 @@ import dataclasses
 from typing import Any
 
 from tiedtools.base.settings import SIDES, Range, Reading, setting, with_reading
-from tiedtools.network.config import (
-    OPTIMIZERS,
-    RATES,
-    Computation,
-    Optimization,
-    Shorthands,
-    check_averages,
-    chosen,
-    dropout,
-)
+from tiedtools.network import config as parts
 from tiedtools.training.schedules import Training
 
 VECTORS = "source", *SIDES  # names of the word vectors
 
 
 @dataclasses.dataclass(frozen=True)
-class TranslationConfig(Computation, Optimization):
+class TranslationConfig(parts.Computation, parts.Optimization):
     """Configuration of a translation model: DL4MT's, with the weight tying of Press & Wolf 2017, section 3.
 
     size is the embedding and readout dimension m, hidden the number of units n of each layer. Biases are initially 0.
@@ -36,9 +27,9 @@ class TranslationConfig(Computation, Optimization):
         "Standard deviation of initial weights, except square matrices of recurrence and attention, which are"
         " orthogonal.  [default: 1 / sqrt(rows); embeddings: 1 / sqrt(size)]"
     )
-    drop_emb: float = dropout("of embeddings.")
-    drop_annotation: float = dropout("of the encoder's output.")
-    drop_out: float = dropout("of the readout, the input of the softmax.")
+    drop_emb: float = parts.dropout("of embeddings.")
+    drop_annotation: float = parts.dropout("of the encoder's output.")
+    drop_out: float = parts.dropout("of the readout, the input of the softmax.")
     batch: int = setting(32, Range(1, 10**5))("Batch size in sentence pairs.")
     max_length: int = setting(100, Range(1, 10**5), metavar="N")(
         "Omit training pairs with more than N words or symbols on either side."
@@ -59,7 +50,7 @@ class TranslationTraining(Training):
     keep: str = setting("best", choices=("best", "last"))(
         "Model to save: best validation BLEU (with `bleu=False`, loss), or last epoch."
     )
-    lr: float = setting(RATES["adam"], Range(0, min_open=True))(
+    lr: float = setting(parts.RATES["adam"], Range(0, min_open=True))(
         "Initial learning rate.  [default for adadelta and others: 1]"
     )
     eval_batch: int = setting(32, Range(1, 10**5))("Batch size in sentence pairs in validation.")
@@ -91,14 +82,14 @@ class BitextReading(Reading):
     )
 
 
-KINDS = TranslationConfig, TranslationTraining, Shorthands, BitextReading
+KINDS = TranslationConfig, TranslationTraining, parts.Shorthands, BitextReading
 
 
 def configure(**options: Any) -> list[Any]:
     """Return [TranslationConfig, Training, dict of settings for reading texts], complete and checked; see `chosen`."""
-    settings = chosen(options, DEFAULTS, PRESETS, dict.fromkeys(OPTIMIZERS, 1.0) | RATES, SITES)
+    settings = parts.chosen(options, DEFAULTS, PRESETS, dict.fromkeys(parts.OPTIMIZERS, 1.0) | parts.RATES, SITES)
     config, training, _, reading = with_reading(settings, *KINDS)
-    check_averages(config, training)
+    parts.check_averages(config, training)
     return [config, training, reading]
 
 

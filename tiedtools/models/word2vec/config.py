@@ -6,18 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tiedtools.base.processor import available_cores
-from tiedtools.base.settings import (
-    SEEDS,
-    THREADS,
-    Checked,
-    Mistake,
-    Range,
-    Reading,
-    checked,
-    one_of,
-    setting,
-    with_reading,
-)
+from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, Reading, checked, setting, with_reading
 
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
@@ -210,8 +199,7 @@ def configure(**options: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
     threads, preset = options.get("threads"), options.get("preset")
     options["threads"] = available_cores() if threads is None else threads
-    if preset is not None:
-        one_of("preset", preset, PRESETS)
+    if preset in PRESETS:  # others fail in Shorthand
         options = PRESETS[preset] | options
         size = checked("size", options["size"], int, Range(1))
         options.setdefault("init_range", 1 / size)

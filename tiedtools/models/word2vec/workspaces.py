@@ -8,20 +8,7 @@ from tiedtools.kernels.base.arrays import aligned, lines
 from tiedtools.kernels.base.features import FAST_DOTS
 from tiedtools.kernels.base.scalar import mix
 from tiedtools.kernels.base.tiles import ROWS
-from tiedtools.kernels.word2vec import w2v, w2vtiles
-from tiedtools.kernels.word2vec.w2vtypes import (
-    ExactSpace,
-    InStep,
-    Linear,
-    Matrices,
-    Pairs,
-    Rules,
-    SharedSpace,
-    Stores,
-    Targets,
-    Text,
-    Tree,
-)
+from tiedtools.kernels.word2vec import w2v, w2vtiles, w2vtypes
 from tiedtools.models.word2vec.config import Config
 from tiedtools.models.word2vec.tables import noise_probabilities
 
@@ -32,9 +19,9 @@ STEP = 3  # longest step of a negative that the centers of a run share, in lengt
 WIDE = 64  # window size above which the band of a run would be mostly empty
 
 
-def rules(c: Any) -> Rules:
+def rules(c: Any) -> w2vtypes.Rules:
     """Return the Rules of the kernels for a Config."""
-    return Rules(
+    return w2vtypes.Rules(
         c.window, 1 if c.fixed_window else c.window, c.negative, c.cbow, not c.cbow_sum,
         c.cbow_grad == "exact" and not c.cbow_sum, c.skip_input, c.negations, c.shift
     )  # fmt: skip
@@ -93,7 +80,7 @@ class Workspace:
 
     def __init__(self, config: Config, longest: int) -> None:
         self.config, self.ids = config, np.empty(longest, np.int32)
-        self.text = Text(*(lines(longest + 1, np.int32) for _ in range(3)))
+        self.text = w2vtypes.Text(*(lines(longest + 1, np.int32) for _ in range(3)))
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
         """Train on the `n` words of `text`, or compute only the loss if `lr` is 0, and add to the totals of `run`."""
@@ -121,11 +108,11 @@ class OwnNegatives(Workspace):
         mapped, back = (aligned(batch, config.size), aligned(batch, config.size)) if linear else (hidden, grad)
         inputs, targets = np.zeros((2, batch, 1 + 2 * config.window), np.int32)
         rows = np.zeros(path + 1 + config.negative, np.int32)
-        self.space = ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
+        self.space = w2vtypes.ExactSpace(hidden, mapped, grad, back, inputs, targets, rows)
 
     def train(self, run: Any, totals: np.ndarray, n: int, lr: float, seed: np.uint64) -> None:
-        matrices = Matrices._make([*run.model.padded, *run.model.frozen, run.model.sizes])
-        tree = Tree._make([*run.tree, run.model.first_node])
+        matrices = w2vtypes.Matrices._make([*run.model.padded, *run.model.frozen, run.model.sizes])
+        tree = w2vtypes.Tree._make([*run.tree, run.model.first_node])
         arrays = matrices, totals, run.stop, self.space, self.text, run.noise, tree
         w2v.train(*arrays, n, *self.options(lr, seed))
 
@@ -145,14 +132,14 @@ class Common:
         else:
             store_in = store(emb_in, threads, uses[0] * self.round, frozen_in)
             store_out = store(emb_out, threads, uses[1] * self.round, frozen_out)
-        self.stores = Stores(store_in, store_out, model.tied, model.sizes, model.numbers)
+        self.stores = w2vtypes.Stores(store_in, store_out, model.tied, model.sizes, model.numbers)
         self.linear = None
         if proj.size:
             local = aligned(threads * len(proj), len(proj)).reshape(threads, *proj.shape) if threads > 1 else proj[None]
             local[:] = proj
             self.linear = proj, local
         barrier = lines(16, np.int64), lines((threads, 8), np.int64), self.round
-        self.in_step = InStep(*barrier) if threads > 1 else None
+        self.in_step = w2vtypes.InStep(*barrier) if threads > 1 else None
         self.racing = model.config.threads if threads == 1 else 1
 
 
@@ -174,7 +161,7 @@ def banded(rows: int, span: int, step: int, dtype: Any = np.float32) -> tuple[np
     return np.lib.stride_tricks.as_strided(cells, (rows, span), (step * cells.itemsize, cells.itemsize)), cells
 
 
-def packed(vectors: Any, batch: int, negatives: int, span: int, step: int) -> Pairs:
+def packed(vectors: Any, batch: int, negatives: int, span: int, step: int) -> w2vtypes.Pairs:
     """Return arrays for packed copies of `vectors`, the first fields of a SharedSpace, and of its scores."""
     _, mapped, _, _, around, _, drawn, _ = vectors
     both = [
@@ -185,7 +172,7 @@ def packed(vectors: Any, batch: int, negatives: int, span: int, step: int) -> Pa
     far, far_down = (lines(shape, np.uint32) for shape in ((batch, negatives // 2), (batch // 2, negatives)))
     near_down, _ = banded(batch // 2, span, step, np.uint32)
     near = banded(batch, span // 2, step // 2, np.uint32)
-    return Pairs._make([*both, far, far.reshape(-1), far_down, *near, near_down])
+    return w2vtypes.Pairs._make([*both, far, far.reshape(-1), far_down, *near, near_down])
 
 
 class SharedNegatives(Workspace):
@@ -203,7 +190,8 @@ class SharedNegatives(Workspace):
         )
         self.targets = None
         if config.cbow:
-            self.targets = Targets(rows(batch), rows(batch), *(lines((batch, 1), np.float32) for _ in range(2)))
+            column = (batch, 1), np.float32
+            self.targets = w2vtypes.Targets(rows(batch), rows(batch), lines(*column), lines(*column))
         sizes = (batch, negatives), (batch, negatives), batch
         rows_in = strips * span if config.cbow else batch
         words = batch, batch, batch, strips * span, rows_in, strips * negatives, strips * negatives
@@ -214,7 +202,7 @@ class SharedNegatives(Workspace):
             steps = aligned(P, P) if common.racing > 1 else local_proj[thread]
             shapes = *[(batch, P // 2)] * 2, (P, P // 2), *[(P // 2, P)] * 2, *[(batch // 2, P)] * 2
             bf16 = tuple(aligned(*shape, np.uint32) if half else None for shape in shapes)
-            self.linear = Linear(proj, local_proj, steps, None if half else aligned(P, P), bf16)
+            self.linear = w2vtypes.Linear(proj, local_proj, steps, None if half else aligned(P, P), bf16)
         self.common, self.thread = common, thread
         floats, ids = [lines(size, np.float32) for size in sizes], [lines(n, np.int32) for n in words]
         vectors = hidden, mapped, grad, back, around, d_around, drawn, d_drawn
@@ -223,8 +211,8 @@ class SharedNegatives(Workspace):
         # With one strip, rows may overlap outside the band of the windows.
         step = span - length + ROWS if strips == 1 else span
         views, cells = zip(*(banded(batch, span, step) for _ in range(2)))
-        pairs = packed(vectors, batch, negatives, span, step) if all_half else Pairs(*[None] * 12)
-        self.space = SharedSpace._make(
+        pairs = packed(vectors, batch, negatives, span, step) if all_half else w2vtypes.Pairs(*[None] * 12)
+        self.space = w2vtypes.SharedSpace._make(
             [*vectors, *views, *cells, *bands, *floats, *ids, lines(strips, np.int64), pairs]
         )
 
