@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from common import ROOT, save
+from common import ROOT, content, save
 from fakelm import WORDS, FakeLM
 from listening import Terminal
 from rnnlmcase import DOC
@@ -19,7 +19,6 @@ from rnnlmcase import model as rnnlm
 from tiedtools.base.messages import perplexity
 from tiedtools.cli import report
 from tiedtools.cli.report import LmReport, Report, clock
-from tiedtools.text.sources import open_source
 from tiedtools.vectors.vectors import Vectors
 
 FORMATS = ROOT / "docs/formats.md"
@@ -191,8 +190,7 @@ def test_compression_follows_from_the_file_name(run, corpus, tmp_path, extension
         plain, packed = tmp_path / "plain", tmp_path / f"packed.{extension}"
         for path in plain, packed:
             assert run(*command.split(), path, corpus).exit_code == 0
-        with open_source(str(packed)) as file:
-            assert file.read() == plain.read_bytes() != packed.read_bytes()
+        assert content(str(packed)) == plain.read_bytes() != packed.read_bytes()
 
 
 @pytest.mark.parametrize("flag", ["--save-model", "--checkpoint", "--log-json", "--manifest"])

@@ -11,14 +11,10 @@ from scipy import stats
 from tiedtools.evaluation import comparison
 from tiedtools.evaluation.comparison import (
     compare,
-    components_for,
-    in_common,
-    plane,
     retained_variance,
     shared_neighbors,
     spearman_of_cosines,
     subspace_distance,
-    word_map,
 )
 from tiedtools.vectors import norms
 from tiedtools.vectors.vectors import Vectors
@@ -47,10 +43,10 @@ def files(tmp_path):
 def test_words_in_common_in_the_order_of_the_first():
     one = Vectors(["a", "b", "c", "a"], [[1], [2], [3], [4]])
     two = Vectors(["c", "x", "a"], [[5], [6], [7]])
-    first, second = in_common(one, two)
+    first, second = comparison.in_common(one, two)
     assert first.words == second.words == ["a", "c"]
     assert (first.matrix.ravel().tolist(), second.matrix.ravel().tolist()) == ([1, 3], [7, 5])
-    refused(lambda: in_common(one, Vectors(["b", "B"], [[5], [6]])), "1 word in common, too few")
+    refused(lambda: comparison.in_common(one, Vectors(["b", "B"], [[5], [6]])), "1 word in common, too few")
 
 
 # Cosines
@@ -189,7 +185,7 @@ def test_table_and_json_agree(run, files, tmp_path, monkeypatch):
     table = run("compare", a, b, "--set", words, "-k", 3)
     answer = json.loads(run("compare", a, b, "--set", words, "-k", 3, "--json").stdout)
     assert table.exit_code == 0 and table.stderr == ""
-    one, two = in_common(Vectors.read(a), Vectors.read(b))
+    one, two = comparison.in_common(Vectors.read(a), Vectors.read(b))
     assert (answer["a"], answer["words"], answer["words_other"], answer["common"]) == (str(a), 60, 50, 40)
     assert answer["cosines"] == {"words": 40, "pairs": 780, **spearman_of_cosines(one.matrix, two.matrix)}
     assert answer["subspaces"] == subspace_distance(one.matrix, two.matrix)
@@ -247,45 +243,45 @@ def test_retained_variance_matches_the_singular_values(monkeypatch, block):
 def test_components_by_hand():
     retained = retained_variance(spectrum(3, 2, 1, 1, 1).matrix)  # variances 9 4 1 1 1
     np.testing.assert_allclose(retained, np.array([9, 13, 14, 15, 16]) / 16, atol=1e-4)
-    assert components_for(retained) == [1, 2, 4, 5, 5]
-    assert components_for(np.array([0.5, 0.75, 1.0]), [0.5, 0.75, 1.0]) == [1, 2, 3]
-    assert components_for(retained_variance(np.ones((5, 3), np.float32))) == [None] * 5
+    assert comparison.components_for(retained) == [1, 2, 4, 5, 5]
+    assert comparison.components_for(np.array([0.5, 0.75, 1.0]), [0.5, 0.75, 1.0]) == [1, 2, 3]
+    assert comparison.components_for(retained_variance(np.ones((5, 3), np.float32))) == [None] * 5
 
 
 def test_maps_are_the_plane_of_maximum_variance_and_ignore_norms():
     matrix = normal(60, 5) * [1, 9, 1, 1, 4]
-    points, shares = plane(matrix)
+    points, shares = comparison.plane(matrix)
     squares = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
     np.testing.assert_allclose((points**2).sum(0), squares[:2], rtol=1e-6)
     np.testing.assert_allclose(shares, squares[:2] / squares.sum(), rtol=1e-6)
     np.testing.assert_allclose(np.corrcoef(points.T, (matrix[:, [1, 4]]).T)[:2, 2:], np.eye(2), atol=0.2)
-    np.testing.assert_allclose(plane(matrix[:, :1])[0][:, 1], 0, atol=1e-9)
+    np.testing.assert_allclose(comparison.plane(matrix[:, :1])[0][:, 1], 0, atol=1e-9)
     vectors = Vectors(list("abcd"), normal(4, 3))
     longer = Vectors(list("abcd"), vectors.matrix * np.array([[1], [2], [3], [4]]))
-    (one, names), (two, _) = (word_map(each.matrix[[0, 1, 3]]) for each in (vectors, longer))
+    (one, names), (two, _) = (comparison.word_map(each.matrix[[0, 1, 3]]) for each in (vectors, longer))
     np.testing.assert_allclose(one, two, atol=1e-6)
     assert names[0].startswith("1st principal component, ") and one.shape == (3, 2)
     whole = np.rint(1000 * vectors.matrix)
-    one, tiny = (word_map(whole * np.float32(size))[0] for size in (1, 2.0**-149))
+    one, tiny = (comparison.word_map(whole * np.float32(size))[0] for size in (1, 2.0**-149))
     np.testing.assert_allclose(one, tiny, atol=1e-6)
-    refused(lambda: word_map(vectors.matrix[:2]), "three words or more, not 2")
+    refused(lambda: comparison.word_map(vectors.matrix[:2]), "three words or more, not 2")
 
 
 @pytest.mark.parametrize("method, package", [("tsne", "sklearn"), ("umap", "umap")])
 def test_projections_keep_clusters_together(method, package):
     pytest.importorskip(package)
     matrix = np.repeat(np.eye(3, 8), 10, 0) + 0.05 * normal(30, 8)
-    points, _ = word_map(matrix, method)
+    points, _ = comparison.word_map(matrix, method)
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(distances, np.inf)
     assert (distances.argmin(1) // 10 == np.arange(30) // 10).all()
-    np.testing.assert_array_equal(points, word_map(matrix, method)[0])
+    np.testing.assert_array_equal(points, comparison.word_map(matrix, method)[0])
 
 
 @pytest.mark.parametrize("method, module, package", [("tsne", "sklearn.manifold", "scikit-learn"), ("umap",) * 3])
 def test_projections_without_their_package(monkeypatch, method, module, package):
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    refused(lambda: word_map(normal(3, 4), method), f"pip install {package}", "or choose pca")
+    refused(lambda: comparison.word_map(normal(3, 4), method), f"pip install {package}", "or choose pca")
 
 
 # Command line

@@ -53,11 +53,6 @@ def by_definition(model, ids, size, theta=THETA, weight=LAMBDA):
     return np.array(found)
 
 
-def read_and_targets(ids):
-    ids = np.asarray(ids, np.int32)
-    return np.concatenate([[0], ids[:-1]]).astype(np.int32)[:, None], ids[:, None]
-
-
 def of_targets(logs, ids):
     return logs[np.arange(len(ids)), ids]
 
@@ -68,7 +63,7 @@ def test_probabilities_are_those_of_the_definition(make, size):
     """The text is longer than a block of keys, of positions, and the smaller caches."""
     model, ids = make(), text(2 * KEYS + ROWS // 2)
     expected, lm = by_definition(model, ids, size), cached(model, size, THETA, LAMBDA)
-    words, targets = read_and_targets(ids)
+    words, targets = rnnlmcase.inputs(ids)
     logs, _ = lm.score(words, targets, lm.start(1))
     np.testing.assert_allclose(logs[:, 0], of_targets(expected, ids), rtol=1e-10)
     state = lm.start(1)
@@ -96,7 +91,7 @@ def test_streams_have_caches_of_the_inputs_of_the_softmax(make):
             np.testing.assert_allclose(logs, scores - np.log(np.exp(scores).sum()), rtol=1e-10)
         state = after
     lm = cached(make(), 30, THETA, LAMBDA)
-    streams = [read_and_targets(text(100, seed)) for seed in range(5)]
+    streams = [rnnlmcase.inputs(text(100, seed)) for seed in range(5)]
     words, targets = (np.concatenate(parts, axis=1) for parts in zip(*streams))
     together, state = lm.score(words, targets, lm.start(5))
     following, _ = lm.predict(words[:3], state)
@@ -113,7 +108,7 @@ def test_results_do_not_depend_on_windows(monkeypatch, make, size, chunk):
     monkeypatch.setattr(module, "TIME", chunk)
     ids = text(210)
     lm = cached(make(), size, THETA, LAMBDA)
-    words, targets = read_and_targets(ids)
+    words, targets = rnnlmcase.inputs(ids)
     whole, _ = lm.score(words, targets, lm.start(1))
     for step in (1, 13, 70):
         state, found = lm.start(1), []
@@ -129,14 +124,14 @@ def test_results_do_not_depend_on_windows(monkeypatch, make, size, chunk):
 def test_words_enter_the_cache_when_they_are_predicted_or_generated():
     """Targets do not enter the cache, and neither do words outside the vocabulary, which rnnlm reads as -1."""
     ids, lm = text(80), cached(lmcase.model(), 20, THETA, LAMBDA)
-    words, targets = read_and_targets(ids)
+    words, targets = rnnlmcase.inputs(ids)
     hidden = np.where(np.arange(80)[:, None] % 3, targets, -1).astype(np.int32)
     whole, found = (lm.score(words, wanted, lm.start(1))[0] for wanted in (targets, hidden))
     np.testing.assert_array_equal(found, np.where(hidden < 0, 0, whole))
     ids[[5, 6, 40]] = -1
     model = rnnlmcase.model(doc_dim=3)
     expected, lm = by_definition(model, ids, 20), cached(model, 20, THETA, LAMBDA)
-    logs, _ = lm.score(*read_and_targets(ids), lm.start(1))
+    logs, _ = lm.score(*rnnlmcase.inputs(ids), lm.start(1))
     known = ids >= 0
     np.testing.assert_allclose(logs[known, 0], of_targets(expected, ids)[known], rtol=1e-10)
     assert not logs[~known].any()
@@ -215,14 +210,14 @@ def test_float32_threads_and_samples():
         logs, exact = [], of_targets(by_definition(double, ids, 100, min(theta, 30)), ids)
         for threads in (1, 3):
             lm = cached(lmcase.model(values, dtype="float32", threads=threads), 100, theta, LAMBDA)
-            logs.append(lm.score(*read_and_targets(ids), lm.start(1))[0][:, 0])
+            logs.append(lm.score(*rnnlmcase.inputs(ids), lm.start(1))[0][:, 0])
         np.testing.assert_allclose(*logs, rtol=1e-5)
         assert np.isfinite(logs[0]).all()
         if theta <= 30:
             np.testing.assert_allclose(logs[0], exact, rtol=1e-4)
     model, ids = lmcase.model(tying="tied", **lmcase.GAL), text(60)
     lm = cached(model, 20, THETA, LAMBDA)
-    words, targets = read_and_targets(ids)
+    words, targets = rnnlmcase.inputs(ids)
     for sample in (0, 1):
         plain, _, x = model.score(words, targets, model.start(1), sample, outputs=True)
         found, (*_, keys) = lm.score(words, targets, lm.start(1), sample=sample)
@@ -239,7 +234,7 @@ def test_another_vocabulary_and_nan(tmp_path):
     other = model.of_words(["</s>", "<unk>", "catly", "dogcat", "owlowl"])
     ids = np.random.default_rng(3).integers(0, 5, 50).astype(np.int32)
     lm = cached(other, 10, THETA, LAMBDA)
-    logs, _ = lm.score(*read_and_targets(ids), lm.start(1))
+    logs, _ = lm.score(*rnnlmcase.inputs(ids), lm.start(1))
     expected = of_targets(by_definition(other, ids, 10), ids)
     np.testing.assert_allclose(logs[:, 0], expected, rtol=1e-4)
     model = lmcase.model()

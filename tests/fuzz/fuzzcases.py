@@ -14,6 +14,7 @@ import pathlib
 import struct
 import tempfile
 
+import fuzzvectors
 import numpy as np
 import plainreaders as plain
 from fasttextcase import model as fasttext
@@ -24,17 +25,7 @@ from fuzzlists import written
 from fuzzmutations import PACK
 from fuzzsubwords import cases as subwords
 from fuzztranslation import cases as translation
-from fuzzvectors import (
-    checked,
-    content,
-    fasttext_vectors,
-    folder_vectors,
-    model_vectors,
-    npy_vectors,
-    projector_vectors,
-    safetensors_vectors,
-    vectors,
-)
+from fuzzvectors import checked, content, fasttext_vectors, model_vectors, npy_vectors, vectors
 from listening import listening
 from toylm import ToyLM
 
@@ -295,12 +286,12 @@ def pairs_of_files():
     model = dict(type="WordLevel", vocab=dict(zip([*WORDS, "[UNK]"], range(8))), unk_token="[UNK]")
     folder = {"m.safetensors": matrix, "t.json": json.dumps(dict(added_tokens=[], model=model)).encode()}
     return {
-        "vectors-folder": ("m.safetensors", folder, folder_vectors),
+        "vectors-folder": ("m.safetensors", folder, fuzzvectors.folder_vectors),
         "vectors-npy": ("v.npy", npy, npy_vectors),
         "vectors-npy-vocab": ("v.npy", counted, npy_vectors),
         "vectors-npy-hyperwords": ("v.npy", {"v.npy": npy["v.npy"], "v.vocab": listed}, npy_vectors),
-        "vectors-safetensors": ("v.safetensors", tensors, safetensors_vectors),
-        "vectors-tsv": ("v.tsv", projector, projector_vectors),
+        "vectors-safetensors": ("v.safetensors", tensors, fuzzvectors.safetensors_vectors),
+        "vectors-tsv": ("v.tsv", projector, fuzzvectors.projector_vectors),
         "check-npy": ("v.npy", npy, checked),
         "check-safetensors": ("v.safetensors", tensors, checked),
     }

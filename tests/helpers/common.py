@@ -10,6 +10,7 @@ import tiedtools as tt
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.cli import cli
 from tiedtools.files import modelfile
+from tiedtools.text.sources import open_source
 
 HELPERS = Path(__file__).resolve().parent
 ROOT = HELPERS.parents[1]
@@ -40,6 +41,12 @@ def refused(call, *named, kind=TiedtoolsError):
     with pytest.raises(kind) as error:
         call()
     in_one_line(str(error.value), *named)
+
+
+def content(source):
+    """Return all bytes of a text, decompressed."""
+    with open_source(source) as file:
+        return file.read()
 
 
 def save(model, path):

@@ -3,6 +3,7 @@
 import signal
 
 import numpy as np
+import pytest
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -32,6 +33,14 @@ TRAINING = Training(epochs=4, lr=5.0, clip=1.0, eval_batch=4)
 
 def fit(model, train, valid, training, report, *args, **options):
     return Fit(model, train, valid, training, *args, **options).go(report)
+
+
+def interrupted(*args, **options):
+    """Call `fit`, check that a signal stops it, and forget the signal; return the KeyboardInterrupt."""
+    with pytest.raises(KeyboardInterrupt) as stop:
+        fit(*args, **options)
+    interrupts.received.clear()
+    return stop.value
 
 
 def trained(training=TRAINING, config=CONFIG, valid=VALID, **options):

@@ -61,20 +61,15 @@ def test_kernels_are_recompiled_when_their_file_changes(load, tmp_path):
     assert [load(), load()] == [False, True]
 
 
-def test_a_full_disk_does_not_stop_a_kernel(load, cache):
-    def fail(*args):
-        raise OSError(28, "No space left on device")
+def fail(*args):
+    raise OSError(28, "No space left on device")
 
+
+@pytest.mark.parametrize("owner, name, instead", [(jit.Files, "_save_data", fail), (jit, "changed", lambda: True)])
+def test_nothing_is_cached_with_a_full_disk_or_after_an_upgrade_during_the_run(load, owner, name, instead):
+    """A kernel imported after an upgrade is the new one, but the folder is that of the old ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit.Files, "_save_data", fail)
-        assert [load(), load()] == [False, False]
-    assert [load(), load()] == [False, True]
-
-
-def test_nothing_is_cached_after_an_upgrade_during_the_run(load):
-    """A kernel imported after it is the new one, but the folder is that of the old ones."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit, "changed", lambda: True)
+        patch.setattr(owner, name, instead)
         assert [load(), load()] == [False, False]
     assert [load(), load()] == [False, True]
 

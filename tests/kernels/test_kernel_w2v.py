@@ -4,19 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+import w2vcase
 from slopes import slope
-from w2vcase import (
-    EACH_INPUT,
-    RULES,
-    TYINGS,
-    Exact,
-    M,
-    assert_tied_l_at_rate_0_equals_fixed_signs,
-    assert_tied_update_is_the_sum_of_both_roles,
-    has_gradient,
-    label,
-    sentences,
-)
+from w2vcase import RULES, TYINGS, Exact, M, has_gradient, label, sentences
 
 from tiedtools.kernels.word2vec import w2v
 from tiedtools.models.word2vec.config import Config
@@ -69,10 +59,10 @@ def test_update_is_the_gradient(options):
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+@pytest.mark.parametrize("options", w2vcase.EACH_INPUT, ids=label)
 def test_tied_updates(options, tying):
-    assert_tied_update_is_the_sum_of_both_roles(Exact, tying, **options)
-    assert_tied_l_at_rate_0_equals_fixed_signs(Exact, tying, batch=4, **options)
+    w2vcase.assert_tied_update_is_the_sum_of_both_roles(Exact, tying, **options)
+    w2vcase.assert_tied_l_at_rate_0_equals_fixed_signs(Exact, tying, batch=4, **options)
 
 
 def test_skip_input_never_pushes_the_input_away():

@@ -5,21 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import reference
+import w2vcase
 from slopes import slope
-from w2vcase import (
-    EACH_INPUT,
-    RULES,
-    TYINGS,
-    Case,
-    Exact,
-    M,
-    V,
-    assert_tied_l_at_rate_0_equals_fixed_signs,
-    assert_tied_update_is_the_sum_of_both_roles,
-    has_gradient,
-    label,
-    sentences,
-)
+from w2vcase import TYINGS, V, label, sentences
 
 from tiedtools.kernels.base.arrays import aligned
 from tiedtools.kernels.base.tiles import ROWS
@@ -38,7 +26,7 @@ def long_text(seed=0):
     return sentences(*lists[:5], [4] * 11, *lists[5:10], *[[1, 7, 1, 8]] * 4, *lists[10:], [2, 2])
 
 
-class Tiles(Case):
+class Tiles(w2vcase.Case):
     """A case trained by w2vtiles.train with one thread or by its reference."""
 
     def __init__(self, layout=LAYOUTS["one strip"], racing=1, half=False, **options):
@@ -53,7 +41,7 @@ class Tiles(Case):
 
         def rows(n):
             # NaN: the kernel must not read what it has not written.
-            return np.full_like(aligned(n, M, self.dtype), np.nan)
+            return np.full_like(aligned(n, w2vcase.M, self.dtype), np.nan)
 
         hidden, grad = rows(batch), rows(batch)
         mapped, back = (rows(batch),) * 2 if self.proj.size else (hidden, grad)
@@ -97,7 +85,7 @@ COMBINATIONS = [
     for cbow, tying, grad, skip in itertools.product([True, False], TYINGS, ["ctool", "exact"], [True, False])
     if cbow or grad == "ctool"
 ]
-COMBINATIONS += [dict(rules, tying=tying) for rules in RULES for tying in TYINGS]
+COMBINATIONS += [dict(rules, tying=tying) for rules in w2vcase.RULES for tying in TYINGS]
 
 
 BASIC = [dict(cbow=cbow, tying=tying) for cbow, tying in itertools.product([True, False], TYINGS)]
@@ -177,7 +165,7 @@ def test_short_texts(tying):
         fast.assert_close(plain, atol=2e-5)
 
 
-@pytest.mark.parametrize("options", [*filter(has_gradient, COMBINATIONS)], ids=label)
+@pytest.mark.parametrize("options", [*filter(w2vcase.has_gradient, COMBINATIONS)], ids=label)
 def test_update_is_the_gradient(options):
     """As the learning rate approaches 0, update / rate approaches minus the gradient of the loss.
 
@@ -199,10 +187,10 @@ def test_update_is_the_gradient(options):
 
 
 @pytest.mark.parametrize("tying", ["tied", "signs"])
-@pytest.mark.parametrize("options", EACH_INPUT, ids=label)
+@pytest.mark.parametrize("options", w2vcase.EACH_INPUT, ids=label)
 def test_tied_updates(options, tying):
-    assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, **options)
-    assert_tied_l_at_rate_0_equals_fixed_signs(Tiles, tying, **options)
+    w2vcase.assert_tied_update_is_the_sum_of_both_roles(Tiles, tying, **options)
+    w2vcase.assert_tied_l_at_rate_0_equals_fixed_signs(Tiles, tying, **options)
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -214,7 +202,7 @@ def test_mean_update_equals_that_of_the_exact_kernel(cbow, tying):
     noise = np.array([[0xFFFFFFFF, k] for k in range(V)], np.uint32)
     noise[:, 0], noise[:, 1] = 0, np.arange(V) % 9 + 1  # words 1 to 6, which are in the text, and three others
     means, errors = [], []
-    for kind in (Tiles, Exact):
+    for kind in (Tiles, w2vcase.Exact):
         case = kind(cbow=cbow, tying=tying, negative=4, batch=4 if tying == "linear" else 1)
         case.text, case.noise = text, noise
         updates = []

@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from common import refused, save
-from fitcase import TRAIN, VALID, VOCAB, Stopping, fit
+from fitcase import TRAIN, VALID, VOCAB, Stopping, fit, interrupted
 from lmcase import assert_close, grads, train, values, window
 from lmcase import model as lstm
 from slopes import slope
 from subwordcase import FILTERS, Made, V, convolved
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import Contradiction
 from tiedtools.evaluation.continuation import generate
 from tiedtools.files.modelfile import load_language_model
@@ -79,9 +78,7 @@ def is_trained_resumed_saved_and_scored(config, training, parameter, tmp_path):
     assert history[-1]["valid_ppl"] < 0.6 * len(VOCAB)
 
     path, model = str(tmp_path / "checkpoint"), LstmLM(VOCAB, config)
-    with pytest.raises(KeyboardInterrupt):
-        fit(model, TRAIN, VALID, training, Stopping(20), path)
-    interrupts.received.clear()
+    interrupted(model, TRAIN, VALID, training, Stopping(20), path)
     again = LstmLM(VOCAB, config)
     fit(again, TRAIN, VALID, training, Progress(), path, resume=True)
     assert again.params.values.tobytes() == whole.params.values.tobytes()

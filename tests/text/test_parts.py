@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from common import refused
+from common import content, refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from tiedtools.text.counting import count, count_shares
 from tiedtools.text.encoding import encode
 from tiedtools.text.parts import Part, shares
 from tiedtools.text.sentences import Sentences
-from tiedtools.text.sources import blocks, name_of, open_source, shown
+from tiedtools.text.sources import blocks, name_of, shown
 from tiedtools.text.vocab import Vocab
 
 quickly = settings(
@@ -27,11 +27,6 @@ quickly = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 VOCAB = Vocab(["</s>", "w7", "w1", "zebra"], np.array([3, 2, 1, 1]))
-
-
-def content(source):
-    with open_source(source) as file:
-        return file.read()
 
 
 def write(folder, files):

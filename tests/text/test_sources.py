@@ -12,7 +12,7 @@ import sys
 import threading
 
 import pytest
-from common import refused, save
+from common import content, refused, save
 from fakelm import FakeLM
 
 from tiedtools.base.errors import TiedtoolsError
@@ -209,11 +209,6 @@ def test_other_sources_are_refused(source, problem):
 
 
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))
-
-
-def content(source):
-    with open_source(source) as file:
-        return file.read()
 
 
 def test_urls(memory, tmp_path, run):

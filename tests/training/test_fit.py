@@ -10,10 +10,9 @@ import time
 import numpy as np
 import pytest
 from common import refused
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Calling, Stopping, V, fit, text
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Calling, Stopping, V, fit, interrupted, text
 from toylm import ToyLM
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.cli.report import LmReport
 from tiedtools.files import modelfile
@@ -233,9 +232,7 @@ def test_nonfinite_parameters_after_the_last_step_are_detected(quiet, epoch, bro
 def test_report_and_log(messages, monkeypatch, tmp_path):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     log, path = io.StringIO(), str(tmp_path / "c")
-    with pytest.raises(KeyboardInterrupt):
-        fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
-    interrupts.received.clear()
+    interrupted(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
     fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, EpochLog(log, LmReport(2)), path, resume=True)
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4]

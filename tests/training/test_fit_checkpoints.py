@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from common import HELPERS, refused, rewrite, save
-from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, text, trained
+from fitcase import CONFIG, TRAIN, TRAINING, VALID, VOCAB, Stopping, V, fit, interrupted, text, trained
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -68,10 +68,7 @@ def test_resumed_run_is_bitwise_identical(tmp_path, after, schedule):
     path = str(tmp_path / "c")
     values, history = trained(training)
     model = ToyLM(VOCAB, CONFIG)
-    with pytest.raises(KeyboardInterrupt) as stop:
-        fit(model, TRAIN, VALID, training, Stopping(after), path)
-    assert stop.value.args == (signal.SIGTERM,)
-    interrupts.received.clear()
+    assert interrupted(model, TRAIN, VALID, training, Stopping(after), path).args == (signal.SIGTERM,)
     run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, path, resume=True)
     assert run.epoch * run.batches.steps + run.steps == after
     again, figures = trained(training, checkpoint=path, resume=True)
@@ -83,15 +80,12 @@ def test_a_stopped_run_holds_the_best_model_and_resumes(tmp_path, quiet):
     path = str(tmp_path / "c")
     config = dataclasses.replace(CONFIG, steps=2)
     values, _ = trained(config=config)
-    with pytest.raises(KeyboardInterrupt):
-        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, Progress(), path)
-    interrupts.received.clear()
+    interrupted(StoppingInValidation(VOCAB, config), TRAIN, VALID, TRAINING, Progress(), path)
     again, history = trained(config=config, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and len(history) == 4
     model, stopped = ToyLM(VOCAB, CONFIG), ToyLM(VOCAB, CONFIG)
     fit(model, TRAIN, VALID, dataclasses.replace(TRAINING, epochs=1), quiet)
-    with pytest.raises(KeyboardInterrupt):
-        fit(stopped, TRAIN, VALID, TRAINING, Stopping(20))
+    interrupted(stopped, TRAIN, VALID, TRAINING, Stopping(20))
     np.testing.assert_array_equal(stopped.params.values, model.params.values)
 
 

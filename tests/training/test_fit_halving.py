@@ -6,10 +6,9 @@ import math
 import numpy as np
 import pytest
 from common import refused
-from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, trained
+from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, interrupted, trained
 from toylm import ToyLM
 
-from tiedtools.base import interrupts
 from tiedtools.base.errors import Diverged
 from tiedtools.cli.report import LmReport
 from tiedtools.models.rnnlm.batches import OnlineLearner
@@ -146,9 +145,7 @@ def test_resumed_run_is_bitwise_identical(tmp_path, after):
     values, history = trained(training)
     rates = [epoch["lr"] for epoch in history]
     assert 3 < len(history) < 8 and rates[-1] < 8  # the rate was halved, and training stopped early
-    with pytest.raises(KeyboardInterrupt):
-        fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, Stopping(after), path)
-    interrupts.received.clear()
+    interrupted(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, Stopping(after), path)
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and [epoch["lr"] for epoch in figures] == rates
     # A finished run stays finished.
@@ -158,9 +155,7 @@ def test_resumed_run_is_bitwise_identical(tmp_path, after):
 
 def test_batches_begin_the_resumed_epoch(tmp_path):
     path, training = str(tmp_path / "c"), dataclasses.replace(TRAINING, epochs=2)
-    with pytest.raises(KeyboardInterrupt):
-        fit(Counting(VOCAB, CONFIG), TRAIN, None, training, Stopping(5), path)
-    interrupts.received.clear()
+    interrupted(Counting(VOCAB, CONFIG), TRAIN, None, training, Stopping(5), path)
     model = Counting(VOCAB, CONFIG)
     fit(model, TRAIN, None, training, Progress(), path, resume=True)
     assert model.calls == [("begin", 0), ("begin", 1), (1, 2, 2.0, 8.0, 0.25), ("begin", 2)]

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from common import refused, rewrite
-from fitcase import TRAIN, VALID, VOCAB, Calling, Stopping, fit
+from fitcase import TRAIN, VALID, VOCAB, Calling, Stopping, fit, interrupted
 from toylm import ToyLM
 
 from tiedtools.base import interrupts
@@ -52,9 +52,7 @@ def test_a_resumed_run_is_bitwise_identical(name, tmp_path, quiet, messages):
     assert ("the average of the parameters" in messages()) == (name == "nt-asgd")
     for after in 1, 4, 12, 22, 33, 37, 42:
         path, stopped = str(tmp_path / f"{after}"), LstmLM(VOCAB, config)
-        with pytest.raises(KeyboardInterrupt):
-            fit(stopped, TRAIN, VALID, training, Stopping(after), path)
-        interrupts.received.clear()
+        interrupted(stopped, TRAIN, VALID, training, Stopping(after), path)
         again = LstmLM(VOCAB, config)
         assert result(again, fit(again, TRAIN, VALID, training, quiet, path, resume=True)) == expected, after
 
@@ -76,9 +74,7 @@ def test_a_run_stopped_during_validation_resumes_from_the_raw_parameters(name, t
     config, training = settings(name)
     model, path = LstmLM(VOCAB, config), str(tmp_path / "c")
     expected = result(model, fit(model, TRAIN, VALID, training, quiet))
-    with pytest.raises(KeyboardInterrupt):
-        fit(StoppingInValidation(VOCAB, config), TRAIN, VALID, training, quiet, path)
-    interrupts.received.clear()
+    interrupted(StoppingInValidation(VOCAB, config), TRAIN, VALID, training, quiet, path)
     again = LstmLM(VOCAB, config)
     run = Fit(again, TRAIN, VALID, training, path, resume=True)
     assert 0 < run.epoch < 5 and run.steps == run.batches.steps
@@ -114,10 +110,8 @@ def test_the_average_is_scored_and_saved_and_the_raw_parameters_are_trained(monk
 def test_a_run_stopped_in_the_first_epoch_holds_the_average():
     config, training = settings("asgd")
     raw, model = [], LstmLM(VOCAB, config)
-    with pytest.raises(KeyboardInterrupt):
-        hooks = Calling(lambda run: raw.append(run.model.params.values.copy()))
-        fit(model, TRAIN, VALID, training, Stopping(5), hooks=hooks)
-    interrupts.received.clear()
+    hooks = Calling(lambda run: raw.append(run.model.params.values.copy()))
+    interrupted(model, TRAIN, VALID, training, Stopping(5), hooks=hooks)
     np.testing.assert_allclose(model.params.values, np.mean(raw[1:5], 0), atol=1e-6)
 
 

@@ -6,11 +6,10 @@ import resource
 
 import numpy as np
 import pytest
-from common import refused
+from common import content, refused
 
 from tiedtools.cli.shared import VECTOR_FORMATS
 from tiedtools.files import modelfile
-from tiedtools.text.sources import open_source
 from tiedtools.vectors import edit
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.vectors import FORMATS, Vectors
@@ -56,8 +55,7 @@ def test_conversion_between_all_formats_which_are_inferred_from_names(run, sourc
 @pytest.mark.parametrize("name", ["b", "b.vec", "b.w2v", "b.txt.gz", "b.gz", "b.6B.50d", "b.300"])
 def test_other_names_are_text(run, source, tmp_path, name):
     assert run("convert", source, tmp_path / name).exit_code == 0
-    with open_source(str(tmp_path / name)) as file:
-        assert file.read() == source.read_bytes()
+    assert content(str(tmp_path / name)) == source.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["b.xlsx", "b.csv", "b.TXT", "b.xlsx.gz", "b.txt.zip", "b.50.h5", "b.7z", "b."])

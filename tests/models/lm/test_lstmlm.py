@@ -3,27 +3,11 @@
 import dataclasses
 import functools
 
+import lmcase
 import lmreference
 import numpy as np
 import pytest
-from lmcase import (
-    CONFIGS,
-    STATE_DROPOUT,
-    B,
-    T,
-    V,
-    activity,
-    assert_close,
-    every_config,
-    gradient,
-    masks,
-    model,
-    train,
-    update,
-    values,
-    weight_masks,
-    window,
-)  # fmt: skip
+from lmcase import CONFIGS, B, T, V, assert_close, every_config, gradient, masks, model, train, update, values, window
 from modelsizes import lstm_params
 from slopes import slope
 
@@ -44,7 +28,7 @@ def test_training_step_matches_reference(options):
     m = model(**options)
     ids, targets, state = window(m)
     nll, n, end = m.train_step(ids, targets, state, 7)
-    expected = lmreference.language_model(values(m), m.config, ids, targets, state, *masks(m), weight_masks(m))
+    expected = lmreference.language_model(values(m), m.config, ids, targets, state, *masks(m), lmcase.weight_masks(m))
     assert (nll, n) == (pytest.approx(expected[0].sum(), rel=1e-12), T * B - 1)
     assert_alike(end, expected[1], 1e-12)
 
@@ -59,7 +43,7 @@ def test_gradients_match_finite_differences(options):
 
     def objective():
         nats, _, _ = m.train_step(ids, targets, state, 7)
-        nats += activity(m)
+        nats += lmcase.activity(m)
         if c.projection:
             nats += c.projection / 2 * (m.params["proj.W"] ** 2).sum()
         if c.augment or c.augment_share:
@@ -91,7 +75,7 @@ def test_unit_embeddings_keep_norm_1():
     assert all(np.array_equal(array, trained[name]) for name, array in values(m).items())
 
 
-@pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])
+@pytest.mark.parametrize("more", [{}, dict(drop_out=0.4), lmcase.STATE_DROPOUT, dict(sampled=30), dict(augment=0.5)])
 def test_tied_gradient_is_the_sum_of_input_and_output_gradients(more):
     tied = model(tying="tied", **more)
     untied = model(values(tied), **more)

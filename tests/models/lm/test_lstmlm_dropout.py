@@ -2,36 +2,26 @@
 
 import itertools
 
+import lmcase
 import numpy as np
 import pytest
-from lmcase import (
-    CONFIGS,
-    GAL,
-    LOCKED,
-    STATE_DROPOUT,
-    B,
-    T,
-    assert_close,
-    gradient,
-    masks,
-    model,
-    values,
-    weight_masks,
-    window,
-)
+from lmcase import GAL, STATE_DROPOUT, B, T, gradient, masks, model, values, weight_masks, window
+
+
+def drawn(**options):
+    """Return a model after a step, with its dropout masks: {site: mask}, and pairs of each layer."""
+    m = model(**options)
+    gradient(m)
+    return m, *masks(m)
 
 
 def test_standard_dropout_draws_a_new_mask_for_every_token_and_site():
-    m = model(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
-    gradient(m)
-    found, layers = masks(m)
+    m, found, layers = drawn(drop_emb=0.3, drop_layer=0.3, drop_out=0.3)
     assert {site: mask.shape for site, mask in found.items()} == {"in": (T, B, 11), 0: (T, B, 11), 1: (T, B, 11)}
     rows = np.concatenate([mask.reshape(-1, 11) for mask in found.values()])
     assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)
     assert not any(len(mask) for pair in layers for mask in pair)
-    m = model(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
-    gradient(m)
-    found, _ = masks(m)
+    _, found, _ = drawn(drop_emb=0.5, drop_layer=0.5, drop_out=0.5, tying="linear", linear_dropout="both", layers=3)
     assert len(found) == 5
     for a in found:
         for b in found:
@@ -40,27 +30,21 @@ def test_standard_dropout_draws_a_new_mask_for_every_token_and_site():
 
 @pytest.mark.parametrize("sharing, different", [("example", B), ("batch", 1)])
 def test_masks_are_shared_as_their_papers_say(sharing, different):
-    m = model(mask_sharing=sharing, size=40, **STATE_DROPOUT)
-    gradient(m)
-    found, layers = masks(m)
+    m, found, layers = drawn(mask_sharing=sharing, size=40, **STATE_DROPOUT)
     assert set(found) == {0, 1}
     for k, (state, inputs) in enumerate(layers):
         assert found[k].shape == (1, different, 40) and state.shape == (1, B, 40) and not len(inputs)
         assert (state == found[k]).all(), "the next layer and the next step share a mask"
         assert len(np.unique(state[0], axis=0)) == different
     assert (found[0] != found[1]).any()
-    m = model(mask_sharing=sharing, size=40, hidden=30, **GAL)
-    gradient(m)
-    found, layers = masks(m)
+    m, found, layers = drawn(mask_sharing=sharing, size=40, hidden=30, **GAL)
     assert set(found) == {"word", 1} and found[1].shape == (1, different, 30)
     gate_masks = [mask for pair in layers for mask in pair]
     assert [mask.shape for mask in gate_masks] == [(4, B, 30), (4, B, 40), (4, B, 30), (4, B, 30)]
     for mask in gate_masks:
         assert len(np.unique(mask.reshape(4 * B, -1), axis=0)) == 4 * different
     assert [round(1 - 1 / mask.max(), 6) for mask in gate_masks] == [0.4, 0.3, 0.4, 0.3]
-    m = model(mask_sharing=sharing, size=40, **LOCKED)
-    gradient(m)
-    found, layers = masks(m)
+    m, found, layers = drawn(mask_sharing=sharing, size=40, **lmcase.LOCKED)
     assert {site: mask.shape for site, mask in found.items()} == {
         "word": (T, B, 1), "in": (1, different, 40), 0: (1, different, 40), 1: (1, different, 40)
     }  # fmt: skip
@@ -72,9 +56,7 @@ def test_masks_are_shared_as_their_papers_say(sharing, different):
 
 
 def test_variational_dropout_without_state_dropout():
-    m = model(**{**STATE_DROPOUT, "drop_state": 0.0})
-    gradient(m)
-    found, layers = masks(m)
+    m, found, layers = drawn(**{**STATE_DROPOUT, "drop_state": 0.0})
     assert set(found) == {0, 1} and not any(len(mask) for pair in layers for mask in pair)
 
 
@@ -95,12 +77,12 @@ def test_word_dropout_drops_all_occurrences_of_a_word(sharing):
     "name", ["standard dropout", "dropout at both", "variational, batch", "gal", "awd", "sampled, tied"]
 )
 def test_masks_depend_only_on_seed_and_step(name):
-    options = CONFIGS[name]
+    options = lmcase.CONFIGS[name]
     first = model(**options)
     start, ours = values(first), gradient(first)
     again = model(start, **options)
     gradient(again, step=8, seed=5, T=2, B=7)  # earlier steps have no effect
-    assert_close(gradient(again), ours, 0)
+    lmcase.assert_close(gradient(again), ours, 0)
     others = gradient(again, step=8), gradient(model(start, **options, seed=2), step=7), gradient(again, step=-9)
     for other in others:
         assert not np.allclose(other["emb_in"], ours["emb_in"])
@@ -125,24 +107,17 @@ def test_weight_drop_has_a_mask_per_layer_for_all_gates():
 
 
 def test_scoring_drops_nothing_except_in_monte_carlo_samples():
-    m = model(drop_weights=0.5)
-    plain, (ids, targets, state) = model(values(m)), window(m)
-    gradient(m)
-    ours, theirs = (one.score(ids, targets, state)[0] for one in (m, plain))
-    np.testing.assert_array_equal(ours, theirs)
-    first, second, again = (m.score(ids, targets, state, sample=k)[0] for k in (0, 1, 0))
-    np.testing.assert_array_equal(first, again)
-    assert not np.allclose(first, second) and not np.allclose(first, ours)
-    np.testing.assert_array_equal(m.score(ids, targets, state)[0], theirs)
-    options = dict(dropout_kind="variational", drop_layer=0.5, drop_out=0.5)
-    m = model(**options)
-    plain = model(values(m))
-    ids, targets, state = window(m)
-    np.testing.assert_array_equal(m.score(ids, targets, state)[0], plain.score(ids, targets, state)[0])
-    np.testing.assert_array_equal(m.predict(ids, state)[0], plain.predict(ids, state)[0])
-    first, second, again = (m.score(ids, targets, state, sample=k)[0] for k in (0, 1, 0))
-    np.testing.assert_array_equal(first, again)
-    assert not np.allclose(first, second) and not np.allclose(first, m.score(ids, targets, state)[0])
+    for options in dict(drop_weights=0.5), dict(dropout_kind="variational", drop_layer=0.5, drop_out=0.5):
+        m = model(**options)
+        plain, (ids, targets, state) = model(values(m)), window(m)
+        gradient(m)
+        expected = plain.score(ids, targets, state)[0]
+        np.testing.assert_array_equal(m.score(ids, targets, state)[0], expected)
+        first, second, again = (m.score(ids, targets, state, sample=k)[0] for k in (0, 1, 0))
+        np.testing.assert_array_equal(first, again)
+        assert not np.allclose(first, second) and not np.allclose(first, expected)
+        np.testing.assert_array_equal(m.score(ids, targets, state)[0], expected)
+        np.testing.assert_array_equal(m.predict(ids, state)[0], plain.predict(ids, state)[0])
     cut = m.score(ids[:2], targets[:2], state, sample=0)
     rest = m.score(ids[2:], targets[2:], cut[1], sample=0)
     np.testing.assert_allclose(np.concatenate([cut[0], rest[0]]), first, rtol=1e-12)

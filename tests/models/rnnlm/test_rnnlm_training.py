@@ -7,14 +7,13 @@ from rnnlmcase import CONFIGS, DOC, assert_close, epochs, every_config, model, r
 SIZES = [dict(V=23, hidden=17, classes=4), dict(V=57, hidden=30, classes=7)]
 
 
-def check(options, dtype="float64", tolerance=1e-9, lr=0.1, n=300):
+def check(options, dtype="float64", tolerance=1e-9, ids=None):
     """Learn a text and compare with the reference; return the initial parameters and the reference's learned ones."""
     m = model(dtype=dtype, **options)
-    V = options.get("V", len(m.vocab))
-    ids, start = text(n, V), values(m)
-    p = values(m)
-    expected, _ = referred(m, p)(ids, lr)
-    np.testing.assert_allclose(m.learn(ids, lr), expected, rtol=tolerance, atol=tolerance)
+    ids = text(300, len(m.vocab)) if ids is None else ids
+    start, p = values(m), values(m)
+    expected, _ = referred(m, p)(ids, 0.1)
+    np.testing.assert_allclose(m.learn(ids, 0.1), expected, rtol=tolerance, atol=tolerance)
     assert_close(values(m), p, tolerance)
     return start, p
 
@@ -50,21 +49,14 @@ def test_learning_for_various_sizes(size, doc_dim):
 @pytest.mark.parametrize("name", ["bptt 4, block 3", "bptt 4, block 3, apart", "document", "direct"])
 def test_short_texts_without_a_final_line_end(name):
     for n in 1, 2, 3, 17:
-        m = model(**CONFIGS[name])
         ids = text(n, seed=n)
         ids[-1] = 5
-        p = values(m)
-        np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
-        assert_close(values(m), p)
+        check(CONFIGS[name], ids=ids)
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 1100])
 def test_long_sentences(n):
-    m = model(**DOC)
-    ids = text(n, ends=0.0)
-    p = values(m)
-    np.testing.assert_allclose(m.learn(ids, 0.1), referred(m, p)(ids, 0.1)[0], rtol=1e-9)
-    assert_close(values(m), p)
+    check(DOC, ids=text(n, ends=0.0))
 
 
 @pytest.mark.parametrize("name", ["one step", "bptt 4, block 3", "document", "direct"])
