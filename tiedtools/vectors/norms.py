@@ -84,9 +84,13 @@ def unit(matrix: Any) -> np.ndarray:
 def inverse_norms(matrix: Any) -> np.ndarray:
     """Return 1 / Euclidean length of each row, 0 for zero rows: (V, E) -> (V,) float64, as float32 may overflow."""
     norms = np.empty(len(matrix))
-    exact: Any = np.float32 if matrix.dtype == np.float16 else np.float64  # squares of float16 do not overflow float32
-    for start, rows in blocks(matrix, BLOCK // 4):  # which stay in the cache
-        rows = rows.astype(exact, copy=False)  # faster than the conversion by einsum
-        np.einsum("ve,ve->v", rows, rows, dtype=exact, out=norms[start : start + len(rows)], casting="same_kind")
+    for start, rows in blocks(matrix):
+        squares = norms[start : start + len(rows)]
+        squares[:] = np.einsum("ve,ve->v", rows, rows)
+        if not (1e-25 < squares.min() and squares.max() < 1e37):  # float32 is not exact enough, or nan
+            extreme = ~((1e-25 < squares) & (squares < 1e37))
+            rows = rows[extreme].astype(float)
+            squares[extreme] = np.einsum("ve,ve->v", rows, rows)
     np.sqrt(norms, out=norms)
-    return np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)
+    norms[norms == 0] = np.inf
+    return np.divide(1, norms, out=norms)
