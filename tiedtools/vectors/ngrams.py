@@ -43,7 +43,9 @@ class Computed:
         ids, inverse = np.unique(np.where(ids < 0, ids + len(self), ids), return_inverse=True)
         return self.computed(ids)[inverse.reshape(np.shape(key) if key.dtype != bool else -1)]
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Matrix:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:
+        if copy is False:
+            raise ValueError("these vectors are computed, which `copy=False` forbids; omit it")
         matrix = np.empty(self.shape, np.float32 if dtype is None else dtype)
         for start, rows in blocks(self):
             matrix[start : start + len(rows)] = rows
