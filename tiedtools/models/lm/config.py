@@ -146,7 +146,7 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
         settings["tying"] = "untied"  # that of a preset: `reuse` ties composed embeddings
     config, training, _, reading = with_reading(settings, LstmConfig, Training, parts.Shorthands, LmReading)
     parts.check_averages(config, training)
-    untied = options.get("tying") == "untied" and "reuse" not in options  # a saved model has both
+    untied = options.get("tying") == "untied" and not {*SHAPE} <= {*options}  # a saved model has all settings
     if config.subwords and untied and config.reuse not in ("plain", "none"):
         raise Contradiction("`tying=untied` does not apply to `subwords`; use `reuse=none` or `reuse=plain`")
     return [config, training, reading]
