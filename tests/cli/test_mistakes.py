@@ -71,7 +71,7 @@ MISTAKES = r"""
 2 w2v text -output "" | empty name
 2 w2v text -output x --save-model x | used as both input and output
 2 w2v text -alpha nan | finite
-2 w2v missing --tie --tie-linear | --tie and --tie-linear are mutually exclusive; choose one
+2 lm missing --no-tie --tie-linear | --no-tie and --tie-linear are mutually exclusive; choose one
 2 w2v missing -hs 1 --tie | hierarchical softmax has no output word vectors to tie; use --negative
 2 w2v missing -hs 1 -negative 0 --write out | hierarchical softmax has no output word vectors; use --write in
 2 w2v missing --tie-signs --write sum | --write sum: input and output vectors differ only in signs

@@ -60,7 +60,8 @@ def settings_of(ctx: click.Context) -> dict[str, Any]:
         setting = getattr(option, "setting", None)
         if setting and setting not in FILES and option.name in explicit_names:
             settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])  # type: ignore[attr-defined]
-            options_of.setdefault(setting, []).append(option.opts[0])
+            names = option.secondary_opts if ctx.params[option.name] is False else option.opts
+            options_of.setdefault(setting, []).append(names[0])
     for names in options_of.values():
         if len(names) > 1:
             raise click.UsageError(f"{' and '.join(names)} are mutually exclusive; choose one")
