@@ -84,7 +84,7 @@ def nn(
     def limit(path: str, words: Any) -> tuple[Any, ...]:
         """Return the number of words that may be answers (None: all), their counts (None: unknown), and the least."""
         all_counts = min_count == 0 or restrict and min_count is None
-        known = word_counts(path, words, vocab) if counts or not all_counts else None
+        known = word_counts(path, words, vocab) if counts or vocab or not all_counts else None
         if known is None:
             if counts or min_count:
                 problem = f"no word counts for {path}, which is no model and has no manifest; give --vocab FILE"
