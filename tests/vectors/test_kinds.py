@@ -240,7 +240,7 @@ GENSIM = {
     saved(5, b"gensim.models.word2vec", b"Word2Vec"): "`Word2Vec.load('{}').wv.save_word2vec_format(",
 }
 PROBLEMS = [
-    (FASTTEXT, "is a model of fastText (.bin or .ftz); omit the format, and give an uncompressed file, not a pipe"),
+    (FASTTEXT, "is a model of fastText (.bin or .ftz); give an uncompressed file, not a pipe"),
     *GENSIM.items(),
     (pickle.dumps(["a"], 4), "is a Python pickle, which could run any code; save its matrix as .npy"),
 ]

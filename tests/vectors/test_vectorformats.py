@@ -196,7 +196,7 @@ def test_rejects_invalid_binary(read, data, parts):
 
 @pytest.mark.parametrize("data, format", [(b"a 1 2\n", "text"), (b"a 1 2\n", "binary"), (b"1 1\na \0\0\x80?", "text")])
 def test_another_format_than_the_requested_one_is_named(read, data, format):
-    refused(lambda: read(data, format=format), "some.", ": is not ", format, "; is ", "?")
+    refused(lambda: read(data, format=format), "some.", ": is not ", ", or omit `format=", format)
 
 
 def test_rejects_missing_files_folders_and_overlong_lines(tmp_path, read, monkeypatch):

@@ -5,6 +5,8 @@ import pkgutil
 import re
 from typing import Any, NamedTuple
 
+from tiedtools.base.errors import TiedtoolsError
+
 PEEK = 10  # number of rows that determine a layout
 NUMBER = re.compile(rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
 SPACES = "[ \t\n\r]"
@@ -68,7 +70,16 @@ def format_by_name(path: str) -> str | None:
 
 
 def read(rows: Any, format: str | None = None) -> None:
-    """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line."""
+    """Read the file of `rows` in a format; None: detect it by the extension, the first bytes, or the first line.
+
+    Raises TiedtoolsError; of a file that does not have the chosen format, it suggests to omit it.
+    """
+    kind = format or format_by_name(rows.path) or "text"
     if format is None and pkgutil.resolve_name("tiedtools.vectors.rows:is_fasttext")(rows.path):
-        format = "fasttext"
-    pkgutil.resolve_name(FORMATS[format or format_by_name(rows.path) or "text"].read)(rows, format)
+        kind = "fasttext"
+    try:
+        pkgutil.resolve_name(FORMATS[kind].read)(rows, format)
+    except TiedtoolsError as error:
+        if format is None or isinstance(error, OSError):
+            raise
+        raise TiedtoolsError(f"{error}, or omit `format={format}`") from None

@@ -197,7 +197,7 @@ def foreign(name: str, start: bytes) -> str | None:
     if start.startswith(MAGIC) or RNNLM_MAGIC.match(start):
         return "contains a model file; give the name of an uncompressed file, not a pipe"
     if start.startswith(FASTTEXT):
-        return "is a model of fastText (.bin or .ftz); omit the format, and give an uncompressed file, not a pipe"
+        return "is a model of fastText (.bin or .ftz); give an uncompressed file, not a pipe"
     if not (pickle := PICKLE.match(start)):
         return None
     if not pickle[1]:

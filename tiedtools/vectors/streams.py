@@ -71,13 +71,13 @@ class VectorReader:
                 V = math.inf
             elif format == "binary" or self.looks_binary(rows.E):
                 if format == "text":
-                    return rows.problem(":2", "is not a row of text", "is the format binary?", level=FATAL)
+                    return rows.problem(":2", "is not a row of text", "get an undamaged file", level=FATAL)
                 return self.read_binary(V, rows.E)
             if line.endswith(b"\r\n"):
                 rows.oddity("crlf", ":1", "ends in CR LF")
         elif format not in (None, "glove"):
             what = f"is not the header 'V E' of a word2vec {format} file"
-            return rows.problem(":1", what, "is it GloVe?", "header", FATAL)
+            return rows.problem(":1", what, "correct it", "header", FATAL)
         E = rows.dimension(self.most_common_count(), count_numbers(line))
         rows.format = ("text" if header else "glove") if E else None
         if E:
