@@ -100,14 +100,13 @@ def test_printed_results_are_recognized(run, here, command):
 SAMPLES = {
     "attention weights": '{"line": 1, "source": ["a"], "target": ["b"], "weights": [[1.0]]}\n',
     "n-best list": "0 ||| a cat ||| -1.25\n0 ||| the cat ||| -2.5\n",
-    "log probabilities": "-28.776737\n-inf\n-0.250000\n",
     "words and scores": "1\tthe\t0.0867439\n1\t</s>\t0.0739887\n1\t5\t0.05\n",
     "words and scores ": "# pairs\r\nold\tnew\t1.58\r\ntake remove 6.81\r\ntake\tremove\tV\t6.81\tSYNONYMS\r\n",
     "similar sentences": "a cat sat\t139\t0.9978\tthe cat sat\na cat sat\t40\t0.9916\tthe dog 2\n",
     "perplexity": "file text: 3 sentences, 5 words, 0 OOVs\n0 zeroprobs, logprob= -8.7 ppl= 12.4 ppl1= 56.3\n",
     "log of rnnlm": "\niter: 0\nvalid log probability: -2562.1\n",
     "log of rnnlm ": "Starting training using file t\nVocab size: 3\nWords in train file: 9\nIter:   0\tAlpha: 0.1\n",
-    "analogy questions": ": capitals\nAthens Greece Oslo Norway\n",
+    "analogy questions": ": capitals\nAthens Greece Oslo Norway\n", "log probabilities": "-28.776737\n-inf\n-0.25\n",
     "perplexity ": "sentence\tposition\tbegin\n", "page": "<!DOCTYPE html>\n",
     "BLEU": "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0 = 38.9\n",
     "picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".decode("latin-1"),
@@ -128,6 +127,7 @@ def test_formats_texts_and_lists_of_words_are_named(here, run):
     check = Check("f")
     assert (check.format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
     (here / "f").write_text("</s> 3\nthe 2\n")
+    assert run("nn", "f", "the").stderr == "f: has one number per word; is it a vocabulary, not vectors?\n"
     assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 number, all well\n"
     assert json.loads(run("check", "f", "--json").stdout)["files"][0] == {
         "file": "f", "format": "vocabulary", "words": 2, "dim": None, "checked": True, "problems": {}

@@ -22,7 +22,7 @@ import numpy as np
 from tiedtools.base.errors import Mistyped, TiedtoolsError, quoted
 from tiedtools.base.messages import log
 from tiedtools.base.processor import ahead, available_cores
-from tiedtools.text.sources import SURROGATE, counted, open_source
+from tiedtools.text.sources import SURROGATE, counted, open_source, shown
 from tiedtools.vectors.formats import FORMATS, NUMBER, PEEK, SPACES
 from tiedtools.vectors.norms import Matrix, blocks, finite_rows
 from tiedtools.vectors.rows import FATAL, WHOLE, Rows, not_finite
@@ -80,6 +80,8 @@ class VectorReader:
             return rows.problem(":1", what, "correct it", "header", FATAL)
         E = rows.dimension(self.most_common_count(), count_numbers(line))
         rows.format = ("text" if header else "glove") if E else None
+        if E == 1 and not header and format is None:
+            log.warning(f"{shown(rows.path)}: has one number per word; is it a vocabulary, not vectors?")
         if E:
             return self.read_lines(V, E, 2 if header else 1)
         what = "is neither a word2vec header 'V E' nor a word and numbers"
