@@ -165,7 +165,7 @@ TEXT_ERRORS = [
     (b"2 2\na 1\nb 3 4\n", ":2: ", "expected 2 numbers after 'a', found 1; get the whole file or correct the line"),
     (b"2 2\na 1 2\nb 3 4 5\n", ":3: ", "expected 2 numbers after 'b', found 3"),
     (b"2 2\na 1 2\nb 3 x4\n", ":3: ", "'x4'", "is not a number"),
-    (b"2 2\na 1 2\nb 1_0 4\n", ":3: ", "'1_0'", "is not a number"),
+    (b"2 2\na 1 2\nb 1_0 4\n", ":3: ", "'1_0'", "is not a number"), (b"1 1\na 1\n<unk> 1\nb 1\n", "header gives 1;"),
     (b"2 2\na 1 2\nb 3 -INF\n", ":3: ", "'b' has the value '-INF'"),
     (b"2 2\na 1 2\nb 3 1e39\n", ":3: ", "'b' has the value '1e39'"), (b"2 2\na 1 2\n 3 4\n", ":3: ", "no word"),
     (b"2 2\n\na 1 2\nb 3 4\n", ":2: ", "is empty"), (b"a 1 2\n\n \nb 3 4\n", ":2: ", "is empty"),

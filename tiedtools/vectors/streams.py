@@ -138,7 +138,7 @@ class VectorReader:
             n, stop = parse_rows(numbers, spans, np.frombuffer(block, np.uint8), start, most, E)
             return block, numbers[:n], [*spans[:n].tolist(), (stop, stop)]
 
-        rows, limit, done = self.rows, V, 0
+        rows, limit, done, unk = self.rows, V, 0, 0
         rows.begin(V, E)
         empty = []  # numbers of empty lines, an error only if a word follows
         for block, numbers, spans in ahead([parse] * available_cores(), iter(self.whole_lines, b"")):
@@ -162,7 +162,7 @@ class VectorReader:
                     empty.append(line)
                 elif done == limit:
                     if not rows.skip and odd.startswith(b"<unk> "):
-                        V += 1  # GloVe's -write-header does not count it
+                        unk = 1  # GloVe's -write-header does not count it
                     elif not rows.skip:
                         rows.problem(f":{line}", f"more words than the header's {V}", "correct line 1", level=WHOLE)
                     limit = math.inf
@@ -173,7 +173,7 @@ class VectorReader:
                     done += 1
                 line += 1
                 _, numbers, spans = parse(block, start + len(odd))
-        if done != V != math.inf:
+        if done != V + unk != math.inf:
             rows.oddity("header", ":1", f"the header gives {counted(V, 'word')}, but the file has {done:,}")
             if done > V:
                 rows.problem("", f"{counted(done, 'word')}, but the header gives {V:,}", "correct line 1", "", WHOLE)
