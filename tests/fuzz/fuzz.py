@@ -114,8 +114,7 @@ def work(pipe, current, numbers, seed, chosen):
                 os.unlink(folder / file)
             if number == numbers[-1] or counts.total() == 500:
                 pipe.send((None, counts, seconds))
-                counts.clear()
-                seconds.clear()
+                counts, seconds = collections.Counter(), collections.Counter()
     pipe.send((None, None, None))
 
 
@@ -163,6 +162,8 @@ def fuzz(files, seed=1, chosen="", processes=2, keep="fuzz-failures", tell=print
     from fuzzcases import kinds
 
     known = [kind for kind in kinds().items() if kind[0].startswith(chosen)]
+    if not known:
+        raise SystemExit(f"fuzz: no reader's name starts with {chosen}; choose one of {', '.join(kinds())}")
     workers = [Worker(range(first, files, processes), seed, chosen) for first in range(min(processes, files))]
     failures, counts, seconds = [], collections.Counter(), collections.Counter()
     while workers:
@@ -210,8 +211,7 @@ def main():
     for name in seconds:
         read, refused = counts[name, "read"], counts[name, "refused"]
         print(f"{name:24} {read:7} {refused:7} {failed[name]:7} {1000 * seconds[name] / (read + refused):8.2f}")
-    total = counts.total()
-    print(f"{total:,} files in {time.monotonic() - began:.0f} s, {len(failures)} failures")
+    print(f"{counts.total():,} files in {time.monotonic() - began:.0f} s, {len(failures)} failures")
     sys.exit(bool(failures))
 
 
