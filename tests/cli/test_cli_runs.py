@@ -97,7 +97,7 @@ def test_stability_and_change(run, files, folder):
     found, lines = answer(run, "shift", *files, "--words", folder / "list")
     assert [row["word"] for row in found["results"]] == ["alpha"]
     assert found["absent"] == ["</s>", "omega\u00a0", "w29"] and "w29" in found["only_a"] and "w29" in lines[-2]
-    assert lines[-1] == "in neither: 1: omega\u00a0"
+    assert lines[-1] == "in neither vocabulary: 1: omega\u00a0"
     row = found["results"][0]
     assert row["low"] <= row["change"] <= row["high"] and row["expected"] > 0
     rows = answer(run, "shift", *files)[0]["results"]

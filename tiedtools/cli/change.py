@@ -106,7 +106,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     text += missing(one, only_a, listed) + missing(two, only_b, listed)
     either = {*only_a, *only_b, END}
     unknown = [word for word in absent if word not in either]
-    text += f"in neither: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
+    text += f"in neither vocabulary: {len(unknown):,}: {' '.join(unknown)}\n" if unknown else ""
     return Answer(text, dict(a=one, b=two, results=lines, only_a=only_a, only_b=only_b, absent=absent))
 
 
