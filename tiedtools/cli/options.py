@@ -47,7 +47,7 @@ def as_options(settings: dict[str, Any]) -> str:
     """Return settings, a dict by name, as typed on the command line."""
     options = []
     for name, value in settings.items():
-        number = f"{value:g}" if isinstance(value, float) else value
+        number = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else value
         options.append(TYPED.get((name, str(value))) or as_option(name, number))
     return " ".join(options)
 
