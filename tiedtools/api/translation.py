@@ -76,22 +76,23 @@ class Translator(Estimator):
         return Interpreter(self.model, checked("batch", batch, int, BATCH), normalize, align, **search)
 
     def translations(
-        self, sentences: Any, *, beam: int = 5, normalize: bool = False, max_length: int = 200, no_unk: bool = False,
-        align: bool = False, batch: int = 64
+        self, sentences: Any, *, beam: int = 5, normalize: bool = False, max_length: int | None = None,
+        no_unk: bool = False, align: bool = False, batch: int = 64
     ) -> Iterator[list[Translation]]:  # fmt: skip
         """Yield the translations that beam search finds for each sentence, best first, in order.
 
         sentences   a source as for `fit`; of a field of records: (text.split() for text in documents(path, field))
         beam        beam size; 1: greedy search
         normalize   rank by log probability per word or symbol, `</s>` included
-        max_length  maximum length of a translation in words or symbols
+        max_length  maximum length of a translation in words or symbols; None: 200, or twice the length of the longest
+                    sentence translated at the same time if that is more
         no_unk      never write `<unk>`
         align       also return attention weights: `weights` [T, S] of the symbols `target` and `source`
         batch       number of sentences translated at a time; 1: each as soon as it is read
 
         A Translation has `text`, `logprob` (base 10; per symbol if `normalize`), `source`, `target`, and `weights`.
         """
-        limits = checked("beam", beam, int, Range(1, 1000)), checked("max_length", max_length, int, COUNT)
+        limits = checked("beam", beam, int, Range(1, 1000)), checked("max_length", max_length, int | None, COUNT)
         search = dict(zip(("beam", "max_length"), limits), banned=1 if no_unk else None)
         lines_read = itertools.chain.from_iterable(lines(text) for text in self.raw(sentences, unit="line"))
         return self.interpreter(batch, normalize, align, **search).translations(lines_read)

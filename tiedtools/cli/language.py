@@ -295,7 +295,8 @@ def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
 @text_argument
 @integer("beam", 5, "Beam size: hypotheses per line; 1: greedy search.", most=1000, metavar=None)
 @flag("normalize", "Choose, and score, by log probability per word or symbol, line end included.")
-@integer("max-length", 200, "End translations after N words or symbols.", most=10**5)
+@integer("max-length", None, "End translations after N words or symbols.  [default: 200, or twice the length of the"
+         " longest line translated at the same time if that is more]", most=10**5)  # fmt: skip
 @integer("n-best", None, "Print the N best translations of each line with their scores, as `LINE ||| TRANSLATION |||"
         " SCORE`; LINE counts from 0, as in Moses.")  # fmt: skip
 @option("force", metavar="TARGET", help="Score the lines of TARGET as translations of those of TEXT instead.")
@@ -307,7 +308,7 @@ def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
 @raw_options
 @json_option("Print one JSON object per line or translation.")
 def translate(
-    path: str, text: str, beam: int, normalize: bool, max_length: int, n_best: int | None, force: str | None,
+    path: str, text: str, beam: int, normalize: bool, max_length: int | None, n_best: int | None, force: str | None,
     align: str | None, no_unk: bool, batch: int, target_field: str | None, field: str | None, tokenize: str | None,
     phrases: str | None, errors: str,
 ) -> Iterator[Answer]:  # fmt: skip

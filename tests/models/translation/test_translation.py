@@ -59,17 +59,17 @@ def plain_beam(model, source, beam, max_length):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_beam_search_by_definition(seed):
-    model = ToyTranslator(seed=seed)
-    source = sentences(*LENGTHS, seed=seed)
+    model, source = ToyTranslator(seed=seed), sentences(*LENGTHS, seed=seed)
     for (b, n), found in zip(enumerate(LENGTHS), search(model, source, 3, 6)):
         expected = plain_beam(model, source[: n + 1, b : b + 1], 3, 6)
         assert {tuple(h.ids) for h in found} == set(expected)
-        for h in found:
-            assert h.logprob == pytest.approx(expected[tuple(h.ids)], abs=1e-12)
-        assert [h.logprob for h in found] == sorted([h.logprob for h in found], reverse=True)
-    model, source = ToyTranslator(seed=seed), sentences(*LENGTHS, seed=seed)
+        logprobs = [h.logprob for h in found]
+        assert logprobs == pytest.approx([expected[tuple(h.ids)] for h in found], abs=1e-12)
+        assert logprobs == sorted(logprobs, reverse=True)
     for (b, n), found in zip(enumerate(LENGTHS), search(model, source, 1, 9)):
         assert [h.ids.tolist() for h in found] == [plain_greedy(model, source[: n + 1, b : b + 1], 9)]
+    for n, longest in (5, 200), (130, 262):  # of a model that does not end its sentences
+        assert [len(h.ids) for h in search(ToyTranslator(ending=-9), sentences(n), 1)[0]] == [longest]
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -23,7 +23,7 @@ import numpy as np
 
 from tiedtools.base.errors import TiedtoolsError
 
-LENGTH = 200  # default of max_length
+LENGTH = 200  # least default of max_length
 
 
 class Hypothesis(NamedTuple):
@@ -39,15 +39,15 @@ class Hypothesis(NamedTuple):
 
 
 def search(
-    model: Any, source: np.ndarray, beam: int = 5, max_length: int = LENGTH, normalize: bool = False,
+    model: Any, source: np.ndarray, beam: int = 5, max_length: int | None = None, normalize: bool = False,
     banned: int | None = None, align: bool = False,
 ) -> list[list[Hypothesis]]:  # fmt: skip
     """Return the hypotheses for each sentence, best first.
 
     source      int32 [S, B], as for model.encode
     beam        number of hypotheses; 1: greedy search. As in DL4MT, each hypothesis that ends narrows the beam by one
-    max_length  maximum number of words of a hypothesis, without `</s>`; longer hypotheses are ended there. 0: twice the
-                length of the longest source, and at least LENGTH
+    max_length  maximum number of words of a hypothesis, without `</s>`; longer hypotheses are ended there. None: twice
+                the length of the longest source, and at least LENGTH
     normalize   rank by log probability per word
     banned      a word that is never chosen
     align       store the attention weights in the hypotheses

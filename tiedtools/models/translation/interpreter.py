@@ -157,7 +157,7 @@ def text_bleu(
     references  one per line
     """
     sources, words = np.split(ids, np.flatnonzero(ids == 0)[:-1] + 1), model.target_vocab.words
-    found = decode(model, sources, between=between, beam=1, max_length=0)
+    found = decode(model, sources, between=between, beam=1)
     best = [[words[word] for hypothesis in hypotheses[:1] for word in hypothesis.ids] for hypotheses in found]
     return bleu([*map(Segmenter(model.codes).restore, best)], [references]).score
 
