@@ -132,7 +132,7 @@ class Rnnlm(Model):
     def rules(self, lr: float, segment: int) -> Rules:
         c, number = self.config, self.params.dtype.type
         numbers = number(lr), number(c.doc_lr), number(1 - lr * c.beta), number(c.cutoff or math.inf)
-        flags = c.defer, c.independent, c.learn_start
+        flags = c.defer and segment > 1, c.independent, c.learn_start
         return Rules(*numbers, c.direct_order, *flags, START_DOC.index(c.start_doc), segment, c.reach)
 
     def start(self, batch: int) -> State:
