@@ -181,8 +181,7 @@ def test_queries_are_sampled_documents_or_lines(run, saved):
     numbers = [part for k in lines for part in ("--line", k)]
     assert len(set(lines)) == 4 and sample("--sample", 4) == sample(*numbers)
     assert any([query["line"] for query in sample("--sample", 4, "--seed", seed)] != lines for seed in (2, 3))
-    everything = sample("--sample", 7)
-    assert sorted(query["line"] for query in everything) == list(range(1, 8))
+    assert sorted(query["line"] for query in sample("--sample", 7)) == list(range(1, 8))
     text = b"a b\nc d\n\ne f\n\n\ng\na\n"
     found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
@@ -215,7 +214,8 @@ def test_queries_of_unknown_words(run, saved):
     refused = "tiedtools: query 'zebra quux': no known word; give words of the model's vocabulary\n"
     result = run("similar", path, *asked, input=text)
     assert result.exit_code == 1 and refused + "query 'a zebra b': not in the vocabulary: 'zebra'\n" in result.stderr
-    known = run("similar", path, *asked[2:], input=text)
+    known = run("similar", path, *asked[2:], "--seed", 2, input=text)
+    assert "--seed has no effect without --sample" in known.stderr
     assert known.exit_code == 0 and known.stdout == result.stdout and result.stdout.startswith("a zebra b\t")
     found = run("similar", path, *asked, "--json", input=text)
     told = json.loads(found.stdout)

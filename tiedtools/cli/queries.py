@@ -12,7 +12,7 @@ import click
 from tiedtools.base.errors import TiedtoolsError, printable, quoted
 from tiedtools.base.messages import log
 from tiedtools.base.settings import NONE, WORDS, Files
-from tiedtools.cli.command import Answer, command
+from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import OF_FILES, Finite, choice, flag, integer, json_option, option, options_of, together
 from tiedtools.cli.shared import raw_options, reading_options
 from tiedtools.cli.uncertainty import run_answers
@@ -369,6 +369,7 @@ def similar(
     if not (queries or numbers or sample):
         problem = "give a sentence (--query), a line number (--line), or a number of random lines (--sample)"
         raise click.UsageError(problem)
+    warn_idle(click.get_current_context(), {} if sample else {"seed": "without --sample"})
     source = load(path, sif)
     if center and not hasattr(source, "model"):
         raise click.UsageError("--center requires a document vector: give a model of `rnnlm --doc-dim`, or omit it")
