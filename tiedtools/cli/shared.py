@@ -22,7 +22,8 @@ raw_options = together(field_option, split_options)
 (seed_option,) = options_of(Computation, "seed")
 
 VECTOR_FORMATS = click.Choice(list(FORMATS))
-format_option = option("format", type=VECTOR_FORMATS, help="Format of the vectors.  [default: detected]")
+FORMAT_HELP = "Format of vector files; model files are always recognized.  [default: detected]"
+format_option = option("format", type=VECTOR_FORMATS, help=FORMAT_HELP)
 skip_bad_option = flag("skip-bad", "Skip lines and rows of vectors that cannot be read; report their number on stderr.")
 reading_options = together(format_option, errors_option, skip_bad_option)
 
