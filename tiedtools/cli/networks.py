@@ -9,7 +9,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import SIDES, LmContinuation, LmReading
 from tiedtools.cli import training
 from tiedtools.cli.command import SectionedCommand, sections, warn_idle
-from tiedtools.cli.options import as_options, flag, text_option
+from tiedtools.cli.options import as_option, as_options, flag, text_option
 from tiedtools.cli.report import LmReport
 from tiedtools.cli.shared import LM_TEXT, OUTPUT, texts_argument
 from tiedtools.models.lm import presets
@@ -135,14 +135,16 @@ def train_lm(ctx: click.Context) -> None:
     more = {} if ctx.params["test"] else {"mc_samples": "without --test"}
     if ctx.params["valid"] is None and ctx.params["valid_share"] == 0:
         more |= dict.fromkeys(("eval_batch", "keep"), "without a validation text")
-    if trainer.config.subwords == "chars" and "hidden" in explicit:
-        more["size"] = "with --subwords chars and --hidden"
+    config, (_, preset) = trainer.config, PRESETS["lm"].get(ctx.params["preset"], ("", {}))
+    sizes = [*OF_SIZE.get(str(config.subwords), []), "layer_widths" if config.layer_widths else "hidden"]
+    if config.subwords and {*sizes} <= {"filters", *preset, *explicit}:
+        more["size"] = f"where {' and '.join(map(as_option, sizes))} give all dimensions"
     if "init_from" in continued:
         more |= {} if continued.get("grow") else dict.fromkeys(OF_NEW_WORDS, "with --init-from, without --grow")
         # More syllables in a word add rows to the projection, which --init-by-width initializes.
-        names = [*OF_LAYERS, *["init_by_width"] * (trainer.config.subwords != "syllables")]
+        names = [*OF_LAYERS, *["init_by_width"] * (config.subwords != "syllables")]
         more |= dict.fromkeys(names, "with --init-from")
-    warn_idle(ctx, idle(trainer.config, trainer.schedule) | more)
+    warn_idle(ctx, idle(config, trainer.schedule) | more)
     training.train(ctx, trainer, LmReport(ctx.params["debug"]))
 
 
@@ -184,6 +186,8 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
 OF_LAYERS = "init_lstm forget_bias transform_bias".split()  # of a new model
 OF_NEW_WORDS = "min_count max_vocab init init_bias init_by_width".split()
 USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
+# Settings that, with --hidden or --layer-widths, give all dimensions, so that --size gives none.
+OF_SIZE = {"morphs": ["subword_dim", "highway_dim"], "syllables": ["highway_dim"], "chars": ["filters"]}
 IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
 
 

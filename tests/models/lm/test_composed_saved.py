@@ -38,8 +38,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
 def test_errors_name_the_corrupt_file(change, tmp_path):
-    path = str(tmp_path / "model.npz")
-    save(lettered(), path)
+    save(lettered(), path := str(tmp_path / "model.npz"))
     rewrite(path, change)
     refused(lambda: LstmLM.load(path), f"{path}: ", "corrupt")
 
@@ -98,8 +97,7 @@ def test_settings_of_files_and_runs(tmp_path, no_signals):
     path = str(tmp_path / "checkpoint")
     with pytest.raises(KeyboardInterrupt):
         trained("morphs", 0, Stopping(2), checkpoint=path)
-    m = model("morphs", "emb,hw1", dtype="float32", batch=3, steps=5)
-    m.vocab.subwords.rows[5] = 1
+    (m := model("morphs", "emb,hw1", dtype="float32", batch=3, steps=5)).vocab.subwords.rows[5] = 1
     refused(lambda: Fit(m, TEXT, TEXT[:50], TRAINING, path, resume=True), "created with a different segmentation;")
     path = str(tmp_path / "model.npz")
     save(lettered(), path)
@@ -177,6 +175,8 @@ def test_implied_tying_and_options_without_effect(run):
     assert config().tying == "untied" and config(highway_dim=100).tying == "linear"
     assert config(tying="linear").tying == "linear" and config(highway_dim=100, reuse="plain").tying == "untied"
     assert LstmConfig(subwords="chars").highway_dim == 525 and LstmConfig(subwords="syllables").subword_dim == 50
-    for option, value in ("--filters", "3,4"), ("--language", "de"), ("--highways", "1"):
-        told = run("lstm", "--subwords", "morphs", option, value, "is/not/there").stderr
-        assert (f"{option} has no effect" in told) == ("no effect" in told) == (option != "--highways")
+    idle = ["--subwords morphs --filters 3,4", "--subwords morphs --language de", "--preset kim-small --size 9"]
+    idle.append("--subwords chars --layer-widths 5,7 --size 9")
+    for options in *idle, "--subwords morphs --highways 1", "--preset assylbekov-morphs-small --size 9":
+        told = run("lstm", *options.split(), "is/not/there").stderr
+        assert (f"{options.split()[-2]} has no effect" in told) == ("no effect" in told) == (options in idle)
