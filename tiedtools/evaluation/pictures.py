@@ -212,13 +212,13 @@ def means(axes: Any, points: list[tuple[float, float, str]], names: Sequence[str
 
     `points` is a list of (x, y, group); `names` are the labels of the axes.
     """
-    lines = {}
-    for group in dict.fromkeys(group for *_, group in points):
-        of_group = [(x, y) for x, y, name in points if name == group]
-        xs = sorted({x for x, _ in of_group})
-        runs = [[y for x, y in of_group if x == at] for at in xs]
-        spread = [np.std(ys, ddof=1) if len(ys) > 1 else 0 for ys in runs]
-        lines[group] = axes.errorbar(xs, [np.mean(ys) for ys in runs], spread, marker="o", markersize=4, capsize=3)
+    lines, groups = {}, {}
+    for x, y, group in points:
+        groups.setdefault(group, {}).setdefault(x, []).append(y)
+    for group, runs in groups.items():
+        xs, ys = zip(*sorted(runs.items()))
+        spread = [np.std(some, ddof=1) if len(some) > 1 else 0 for some in ys]
+        lines[group] = axes.errorbar(xs, [np.mean(some) for some in ys], spread, marker="o", markersize=4, capsize=3)
     axes.set_xlabel(names[0], parse_math=False)
     axes.set_ylabel(names[1], parse_math=False)
     if len(lines) > 1:
