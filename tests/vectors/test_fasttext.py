@@ -3,6 +3,7 @@
 import io
 import json
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fasttextcase import WORDS, model, rows_of, vector
 
 import tiedtools as tt
 from tiedtools.base.errors import Contradiction, TiedtoolsError
+from tiedtools.evaluation.documents import FastTextSentences
 from tiedtools.kernels.text import nearest as kernels
 from tiedtools.vectors import fasttext as module
 from tiedtools.vectors import norms
@@ -66,8 +68,7 @@ def test_vectors_are_those_of_the_definition(path, tmp_path):
     for word in composed.words:
         np.testing.assert_allclose(composed[word], vector(word, WORDS, matrix, settings), rtol=1e-6)
     assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
-    with pytest.raises(IndexError):
-        vectors.matrix[len(WORDS)]
+    refused(lambda: vectors.matrix[len(WORDS)], kind=IndexError)
     data, matrix, _ = model([*WORDS, "new york"], header=dict(version=11, model=3), labels=["__label__a"])
     (tmp_path / "m.bin").write_bytes(data)
     vectors = Vectors.read(tmp_path / "m.bin")
@@ -151,6 +152,11 @@ def test_commands_compose_unseen_words(run, path, tmp_path):
     assert np.array_equal(Vectors.read(tmp_path / "half.npy").matrix, np.float16(np.asarray(Vectors.read(path).matrix)))
     for options in [], ["--sif", 0.1]:
         assert run("similar", path, words, "--query", "wherever the \udcff", *options).exit_code == 0, options
+    text, source = io.BytesIO(b"the matrix of words\n" * 40_000), FastTextSentences(Vectors.read(path))
+    tracemalloc.start()
+    source.encode(text)
+    assert tracemalloc.get_traced_memory()[1] < 16e6  # the words of the text, in lists, take 30 MB
+    tracemalloc.stop()
 
 
 def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):
@@ -159,8 +165,7 @@ def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):
     whole = Vectors(list(lazy.words), np.asarray(lazy.matrix))
     mask = np.arange(len(WORDS)) % 2 == 1
     np.testing.assert_array_equal(lazy.matrix[mask], whole.matrix[mask])
-    with pytest.raises(IndexError, match="rows"):
-        lazy.matrix[0, 1]
+    refused(lambda: lazy.matrix[0, 1], "rows", kind=IndexError)
     for word in WORDS:
         for (one, a), (two, b) in zip(lazy.most_similar(word, topn=4), whole.most_similar(word, topn=4), strict=True):
             assert one == two and a == pytest.approx(b, abs=1e-6)
@@ -168,26 +173,22 @@ def test_blocks_and_neighbors_of_a_lazy_matrix(monkeypatch, path):
     for owner, name, value in (module, "FEW", 0), (norms, "BLOCK", 6), (module, "ROOM", 8):
         monkeypatch.setattr(owner, name, value)
         vectors = Vectors.read(path)
-        assert (
-            np.asarray(vectors.matrix).tobytes() == vectors.matrix[np.arange(len(WORDS))].tobytes() == whole.tobytes()
-        )
+        for matrix in np.asarray(vectors.matrix), vectors.matrix[np.arange(len(WORDS))]:
+            assert matrix.tobytes() == whole.tobytes()
 
 
 def damaged():
     """Yield (name, bytes of a damaged model)."""
     data, matrix, _ = model()
-    for name, value in dict(
-        version=13, dim=0, bucket=-1, maxn=1 << 30, size=1 << 30, nwords=-1, nlabels=2**31 - 1, pruned=-2
-    ).items():
+    wrong = dict(version=13, dim=0, bucket=-1, maxn=1 << 30, size=1 << 30, nwords=-1, nlabels=2**31 - 1, pruned=-2)
+    for name, value in wrong.items():
         yield name, model(header={name: value})[0]
     yield "rows", data.replace(struct.pack("<qq", *matrix.shape), struct.pack("<qq", 2**62, 3))
     yield "cut", data[:-1]
     yield "long", data + b"\0"
     yield "word without an end", data[: 92 + 3]
-    yield (
-        "label among words",
-        data.replace(b"where\0" + struct.pack("<qB", 8, 0), b"where\0" + struct.pack("<qB", 8, 1)),
-    )
+    word, label = (b"where\0" + struct.pack("<qB", 8, kind) for kind in (0, 1))
+    yield "label among words", data.replace(word, label)
     yield "repeated", model(["a", "b", "a"])[0]
     yield "empty word", model(["a", ""])[0]
     yield "tab", model(["a", "b\tc"])[0]
@@ -212,8 +213,7 @@ def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, 
     refused(lambda: vectors.words[1], "m.bin: row 2: the word ", " is not UTF-8; ", "errors='replace'")
     refused(lambda: np.asarray(vectors.matrix), "m.bin: row 4: 'né' has a value that is nan or infinite")
     assert Check(str(path)).problems.keys() == {"encoding", "not finite"}
-    kept = Vectors.read(path, skip_bad=True)
-    assert kept.words == [word for word in WORDS if word not in ("where", "né")]
+    assert Vectors.read(path, skip_bad=True).words == [word for word in WORDS if word not in ("where", "né")]
     replaced = Vectors.read(path, errors="replace")
     Vectors.read(path, errors="ignore")  # changes nothing in others
     assert replaced.words[1] == "wh\ufffdre" and [*replaced.index.values()] == [*range(len(WORDS))]

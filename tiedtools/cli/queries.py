@@ -320,7 +320,7 @@ def docvec(
     how = as_trained(counts.settings(path), tokenize, phrases)
     text = prepared(text, field=field, errors=errors, unit=UNITS[unit], **how)
     matrix, _, first_lines = source.encode(text, document_unit(unit, field), errors)
-    matrix = matrix.astype(np.float32)
+    matrix = matrix.astype(np.float32, copy=False)
     if not len(matrix):
         raise TiedtoolsError(f"{shown(text)}: no lines; give a text")
     if save:

@@ -216,14 +216,15 @@ class FastTextSentences:
 
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:
         """See DocumentVectors."""
-        every = [words for _, words in lines(path, errors)]
+        every = [" ".join(words).encode() for _, words in lines(path, errors)]
         refuse_empty(path, every)
         begins = np.flatnonzero(new_documents(np.array([*map(bool, every)], bool), unit)).tolist()
         groups = [every[i:j] for i, j in itertools.pairwise([*begins, len(every)])]
-        documents = [[word.encode() for line in group for word in line] for group in [*groups, *([q] for q in queries)]]
-        parts = [self.vectors.matrix.sentences(documents[k : k + CHUNK]) for k in range(0, len(documents), CHUNK)]
+        asked = [*groups, *([" ".join(query).encode()] for query in queries)]
+        documents = ([b" ".join(group).split() for group in asked[k : k + CHUNK]] for k in range(0, len(asked), CHUNK))
+        parts = map(self.vectors.matrix.sentences, documents)  # lists of words take 20 times the memory of their text
         matrix = np.concatenate([np.empty((0, self.vectors.dim), np.float32), *parts])
-        return matrix, np.any(matrix, 1), [" ".join(group[0]) for group in groups]
+        return matrix, np.any(matrix, 1), (group[0].decode() for group in groups)
 
 
 def without_resets(model: Any) -> Any:
