@@ -281,7 +281,7 @@ def similar(
     if blank := [number for number in numbers if not has_words[number - 1]]:
         raise TiedtoolsError(f"{shown(path)}: {kind} {blank[0]} has no known word; choose another")
     texts += map(" ".join, typed)
-    vectors = Vectors(list(range(len(texts))), matrix - (source.origin if center else 0))
+    vectors = Vectors(list(range(len(texts))), matrix - source.origin if center else matrix)
     rows = [texts.index(texts[row]) if unit == "line" else row for row in range(n, len(texts))]
     rows += [number - 1 for number in numbers]
     rows += np.random.default_rng(seed).choice(pool, sample, replace=False).tolist()
