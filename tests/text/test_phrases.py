@@ -98,10 +98,10 @@ def test_against_gensim(scoring, seed):
     assert {DELIMITER.join(p.words) for p in ours.passes[0]} >= theirs.find_phrases(text).keys() != set()
 
 
+@pytest.mark.filterwarnings("error")
 def test_list_is_saved_and_applied_to_another_text(tmp_path):
     phrases = Phrases(threshold=[2, 1], connectors="of,the", delimiter="++").fit(sentences(1))
-    phrases.save(tmp_path / "list.gz")
-    phrases.save(tmp_path / "list")
+    phrases.save(tmp_path / "list"), phrases.save(tmp_path / "list.gz")
     (tmp_path / "crlf").write_bytes((tmp_path / "list").read_bytes().replace(b"\n", b"\r\n"))
     loaded = Phrases.load(tmp_path / "list.gz")
     assert Phrases.load(tmp_path / "crlf").passes == loaded.passes

@@ -24,9 +24,9 @@ class PhraseText:
     """A text, read once; paths and errors as for counting.count, which see for its exceptions."""
 
     def __init__(self, paths: Sequence[Any], errors: str = "strict") -> None:
-        self.file = tempfile.TemporaryFile(prefix="tiedtools-")
-        self.table, _ = count(paths, errors, keep=self.file, end=NO_WORD)
-        self.ids = np.asarray(np.memmap(self.file, np.int32, "r+"))
+        with tempfile.TemporaryFile(prefix="tiedtools-") as file:
+            self.table, _ = count(paths, errors, keep=file, end=NO_WORD)
+            self.ids = np.asarray(np.memmap(file, np.int32, "r+"))
         self.threads = available_cores()
 
     def find(self, settings: Any, threshold: float) -> list[tuple[tuple[str, ...], float, int]]:
