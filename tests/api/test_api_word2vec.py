@@ -3,6 +3,7 @@
 import concurrent.futures
 import copy
 import dataclasses
+import gc
 import json
 import multiprocessing
 import pickle
@@ -51,8 +52,7 @@ def test_the_command_line_writes_the_same_bytes(tmp_path, run, settings, options
 @pytest.mark.parametrize("architecture", ["cbow", "skipgram"])
 @pytest.mark.parametrize("tying", TYINGS.values(), ids=TYINGS)
 def test_default_vectors_are_those_of_the_command(tmp_path, architecture, tying):
-    model = tt.Word2Vec(**SMALL, architecture=architecture, **tying)
-    model.fit(SENTENCES, output=tmp_path / "vectors")
+    model = tt.Word2Vec(**SMALL, architecture=architecture, **tying).fit(SENTENCES, output=tmp_path / "vectors")
     written = tt.Vectors.read(tmp_path / "vectors")
     assert written.words == model.vectors.words
     np.testing.assert_allclose(written.matrix, model.vectors.matrix, atol=1e-6)
@@ -87,6 +87,7 @@ def test_training_in_other_processes(model, method):
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.filterwarnings("error")
 def test_callbacks_see_and_stop_training(tmp_path):
     epochs, moments = [], []
     callbacks = dict(on_epoch=epochs.append, on_timer=moments.append, timer_seconds=0.0)
@@ -94,12 +95,12 @@ def test_callbacks_see_and_stop_training(tmp_path):
     assert [figures["epoch"] for figures in epochs] == [1, 2, 3, 4] and epochs == model.history
     assert set(epochs[0]) == {"epoch", "loss", "seconds", "lr", "words_per_s"}
     assert set(moments[0]) == {"words", "loss", "lr", "words_per_s"} and moments[-1]["words"] == 4 * 400 * 13
-    # The model holds what has been trained so far, and nothing is raised.
-    model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100))
-    model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0)
-    assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4
+    stop = dict(on_timer=lambda figures: False, timer_seconds=0.0)
+    model = tt.Word2Vec(**SMALL | dict(epochs=10**4, size=100)).fit(SENTENCES, **stop)
+    assert np.isfinite(model.vectors.matrix).all() and len(model.history) < 10**4  # what has been trained so far
+    gc.collect()  # warns of files that are left open
     interrupts.check()  # nothing is left of the request to stop
-    assert model.fit(SENTENCES, on_timer=lambda figures: False, timer_seconds=0.0).trained
+    assert model.fit(SENTENCES, **stop).trained
 
 
 CTRL_C = """
@@ -183,8 +184,7 @@ def test_gensim_without_files(vectors):
     keyed.vectors[:] = 0
     assert vectors.matrix.any()
     vectors.counts = np.arange(len(vectors))
-    keyed = vectors.to_gensim()
-    for source in keyed, type("Model", (), {"wv": keyed}):
+    for source in (keyed := vectors.to_gensim()), type("Model", (), {"wv": keyed}):
         back = tt.Vectors.from_gensim(source)
         assert back.words == ROYALS and back.counts.tolist() == vectors.counts.tolist()
         np.testing.assert_array_equal(back.matrix, vectors.matrix)
