@@ -148,8 +148,8 @@ def test_a_callback_stops_training_and_the_best_epoch_remains():
 
 
 def test_a_preset_and_its_vocabulary():
-    config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500).configured
-    assert (config.size, config.hidden, config.batch, training.lr) == (300, 500, 128, 20.0)
+    config, training, reading = tt.LanguageModel(preset="gulordava-wiki-600-300", hidden=500, drop_emb=None).configured
+    assert (config.size, config.hidden, config.drop_emb, config.batch, training.lr) == (300, 500, 0.2, 128, 20.0)
     assert reading == {"max_vocab": 50_000}
 
 

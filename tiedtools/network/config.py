@@ -314,7 +314,9 @@ def chosen(
         one_of("preset", preset, list(presets))
     checked("dropout", dropout, float | None, PROBABILITY)
     values = {"precision": None, **defaults, **(presets[preset][1] if preset else {})}
-    caller = {name: value for name, value in options.items() if name not in ("preset", "dropout")}
+    sited = {f"drop_{site}" for names in sites.values() for site in names}  # None: computed below
+    computed = {"preset", "dropout", *(name for name in sited if options.get(name) is None)}
+    caller = {name: value for name, value in options.items() if name not in computed}
     if caller.get("threads") is None:
         caller["threads"] = available_cores()
 
@@ -327,7 +329,7 @@ def chosen(
 
     before = values.get("dropout_kind", "standard")
     kind = checked("dropout_kind", caller.get("dropout_kind", before), str)
-    for name in {f"drop_{site}" for sites_of_kind in sites.values() for site in sites_of_kind}:
+    for name in sited:
         if name.removeprefix("drop_") not in sites.get(kind, ()):
             implied[name] = 0.0
         elif dropout is not None:
