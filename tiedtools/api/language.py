@@ -20,7 +20,8 @@ from tiedtools.evaluation.perplexity import Totals, fate, rescore, score_text
 from tiedtools.evaluation.surprisal import UNITS, compare, read_pairs, surprisals
 from tiedtools.files.families import LANGUAGE, Family, families
 from tiedtools.models.composing import compose, of_words
-from tiedtools.models.lm.config import LstmConfig
+from tiedtools.models.continuing import require_same
+from tiedtools.models.lm.config import SHAPE, LstmConfig
 from tiedtools.network.config import CELLS, SITES, Shorthands, documented_defaults
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.raw import as_trained, splitter
@@ -77,6 +78,8 @@ class LanguageModel(Estimator):
         trainer, (continuation, run_files) = kinds()[self.kind].get("trainer"), self.files(outputs)
         if continuation.init_from:
             old = trainer.read_source(continuation.init_from)
+            # Before `configure`, whose remedies may be other changes of the model.
+            require_same(old, {name: x for name, x in self.settings.items() if x is not None}, SHAPE)
             config, training, reading = self.configure(old.settings, **self.settings)
             reading = reading | dict(continuation=continuation, source=old)
         else:

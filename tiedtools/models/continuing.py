@@ -26,16 +26,18 @@ class Source(NamedTuple):
     rows: Any = None
 
 
-def require_same(source: Source, config: Any, names: Iterable[str], remedy: str = "") -> None:
-    """Raise Contradiction if the configuration differs from the Source in one of these settings.
+def require_same(source: Source, settings: dict[str, Any], names: Iterable[str], remedy: str = "") -> None:
+    """Raise Contradiction if `settings` has another value than the Source for one of these names.
 
     remedy  what to do; by default, use the setting of the Source
     """
     for name in names:
-        was, now = source.settings.get(name, getattr(config, name)), getattr(config, name)
+        now = settings.get(name, source.settings.get(name))
+        was = source.settings.get(name, now)
         if was != now:
-            use = f"omit `{name}`" if was is None else f"use `{name}={was}`"
-            raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {remedy or use}")
+            if was is None or name == "tying" and source.settings.get("subwords"):  # `reuse` ties subwords
+                raise Contradiction(f"`{name}={now}` does not apply to {source.path}; {remedy or 'omit it'}")
+            raise Contradiction(f"`{name}={now}` differs from that of {source.path}; {remedy or f'use `{name}={was}`'}")
 
 
 def rows_of(known: Vocab, vocab: Vocab) -> np.ndarray:

@@ -127,18 +127,19 @@ def test_new_words_may_have_more_syllables_and_new_ones(tmp_path):
     settings = SMALL | dict(subwords="syllables", subword_dim=4, reuse="all")
     subwords = {"ab": "ab", "abcd": "ab cd", "cdab": "cd ab", "cdabcd": "cd ab cd"}
     (tmp_path / "syllables").write_text("".join(f"{word} {split}\n" for word, split in subwords.items()))
-    words = list(subwords)
-    first, second = ([RNG.choice(choice, 5).tolist() for _ in range(40)] for choice in (words[:3], words))
+    first, second = ([RNG.choice([*subwords][:n], 5).tolist() for _ in range(40)] for n in (3, 4))
     estimator = tt.LanguageModel("lm", **settings, segmentation=str(tmp_path / "syllables"))
     old = estimator.fit(first, save_model=tmp_path / "first.npz").model
     (tmp_path / "syllables").unlink()
     new = again().trainer([*second, ["abx"]], init_from=str(tmp_path / "first.npz"), grow=True)
-    text, _ = new.read()
-    start = new.make(text)
+    start = new.make(new.read()[0])
     assert start.params["emb_in.proj.W"].shape[0] > old.params["emb_in.proj.W"].shape[0]
-    assert len(text.vocab.subwords.units) > len(old.vocab.subwords.units)
+    assert len(start.vocab.subwords.units) > len(old.vocab.subwords.units)
     known, grown = old.vectors("in"), start.vectors("in")
     np.testing.assert_array_equal([grown[word] for word in known.words], known.matrix)
+    for tying in "untied", "tied", "linear":
+        (model := again()).settings["tying"] = tying  # as from the command line
+        refused(lambda: model.trainer(second, init_from=tmp_path / "first.npz"), f"`tying={tying}` does not", "omit it")
 
 
 def test_a_continued_run_predicts_better_and_resumes(saved, tmp_path):
@@ -150,14 +151,13 @@ def test_a_continued_run_predicts_better_and_resumes(saved, tmp_path):
     _, path = saved()
     refused(lambda: again().fit([["other", "words"]] * 20, init_from=path))
     refused(lambda: tt.LanguageModel("rnnlm", hidden=5).fit(SECOND, init_from=path))
-    _, path = saved("untied")
-    options = dict(init_from=path, freeze="embeddings")
+    options = dict(init_from=saved("untied")[1], freeze="embeddings")
     again(epochs=3).fit(SECOND, save_model=tmp_path / "whole.npz", no_manifest=True, **options)
     files = dict(checkpoint=tmp_path / "c", save_model=tmp_path / "part.npz", no_manifest=True)
     again(epochs=3).fit(SECOND, on_epoch=lambda figures: False, **files, **options)
     again(epochs=3).fit(SECOND, resume=True, **files, **options)
     assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    refused(lambda: again(epochs=3).fit(SECOND, resume=True, **files, init_from=path))
+    refused(lambda: again(epochs=3).fit(SECOND, resume=True, **files, init_from=options["init_from"]))
 
 
 @pytest.mark.parametrize("command", ["lm", "lstm"])
@@ -173,8 +173,8 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, comma
     assert (config.size, config.tying, config.optimizer, config.batch) == (8, "tied", "adam", 4)
     assert (config.drop_word, config.drop_state, model.settings["lr"]) == (0.2, 0.1, 0.02)
     assert ADDED < set(model.model.vocab.words) and model.settings["tokenize"] == "lower"
-    result = run(*args, "--size", 9)
-    assert result.exit_code == 2 and "--size" in result.stderr and len(result.stderr.splitlines()) < 5
+    for option, message in ("--size 9", "; use --size 8"), ("--layer-widths 8", "--layer-widths 8 does not apply"):
+        assert (result := run(*args, *option.split())).exit_code == 2 and message in result.stderr
 
 
 @pytest.mark.parametrize("settings, options", [

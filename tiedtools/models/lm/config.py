@@ -148,5 +148,6 @@ def configure(defaults: dict[str, Any] | None = None, /, **options: Any) -> list
     parts.check_averages(config, training)
     untied = options.get("tying") == "untied" and not {*SHAPE} <= {*options}  # a saved model has all settings
     if config.subwords and untied and config.reuse not in ("plain", "none"):
-        raise Contradiction("`tying=untied` does not apply to `subwords`; use `reuse=none` or `reuse=plain`")
+        remedy = "omit it" if defaults else "use `reuse=none` or `reuse=plain`"
+        raise Contradiction(f"`tying=untied` does not apply to `subwords`; {remedy}")
     return [config, training, reading]

@@ -79,7 +79,7 @@ class LstmTrainer(LmTrainer):
             raise Contradiction(f"`write=sum`: input and output vectors {problem}")
         self.continuation, self.source = continuation, source
         if source:
-            require_same(source, config, SHAPE)
+            require_same(source, vars(config), SHAPE)
             if continuation.freeze and config.unit_embeddings and not source.settings["unit_embeddings"]:
                 raise Contradiction("`unit_embeddings` would change the vectors that `freeze` keeps; omit one")
             if self.reading.get("read_vocab"):

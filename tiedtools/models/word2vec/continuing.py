@@ -104,12 +104,13 @@ def check(source: Source, config: Config, continuation: Continuation) -> None:
     if config.subwords and not source.rows:
         remedy = "omit `subwords` and `preset`, or continue from a model of n-grams"
         raise Contradiction(f"`init_from={source.path}` has no n-grams; {remedy}")
-    require_same(source, config, SHAPE + OF_NGRAMS * bool(config.subwords))
+    values = vars(config)
+    require_same(source, values, SHAPE + OF_NGRAMS * bool(config.subwords))
     inputs = f"{source.path}:in" if modelfile.is_model(source.path) else "as written by `tiedtools convert`"
     remedy = f"omit `tying={config.tying}`, or continue from its input vectors, {inputs}"
-    require_same(source, config, ("tying",), remedy)
+    require_same(source, values, ("tying",), remedy)
     if config.tying == "signs":
-        require_same(source, config, ("negated",))
+        require_same(source, values, ("negated",))
     if config.hs:
         raise Contradiction("`hs` and `init_from` exclude each other: the tree depends on the vocabulary")
     if (freeze := continuation.freeze) in ("in", "out") and config.tying != "untied":
