@@ -124,10 +124,11 @@ def test_samples_are_recognized(here, kind):
 def test_formats_texts_and_lists_of_words_are_named(here, run):
     with open("f", "wb") as file:
         morphs.write(file, [(1, ["un", "lock"]), (2, ["a"])])
-    check = Check("f")
-    assert (check.format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
-    (here / "f").write_text("</s> 3\nthe 2\n")
-    assert run("nn", "f", "the").stderr == "f: has one number per word; is it a vocabulary, not vectors?\n"
+    assert ((check := Check("f")).format, check.rows, check.checked, check.problems) == ("morphs", 2, True, {})
+    for name, text in ("f.tsv", "</s>\t3\nthe\t2\n"), ("f", "</s> 3\nthe 2\n"):
+        (here / name).write_text(text)
+        assert run("nn", name, "the").stderr == f"{name}: has one number per word; is it a vocabulary, not vectors?\n"
+    assert "f: is a file; name the folder" in run("nn", "f", "the", "--format", "model2vec").stderr
     assert run("check", "f", "--format", "glove").stdout == "f: glove, 2 words of 1 number, all well\n"
     assert json.loads(run("check", "f", "--json").stdout)["files"][0] == {
         "file": "f", "format": "vocabulary", "words": 2, "dim": None, "checked": True, "problems": {}
@@ -141,8 +142,7 @@ def test_formats_texts_and_lists_of_words_are_named(here, run):
     for name, words in (("b.npy", "b.words"), ("c.tsv", "c.metadata.tsv"), ("vectors.tsv", "metadata.tsv")):
         assert run("convert", "v", name).exit_code == 0
         told = f"{words}: list of words, not checked; `tiedtools check {name}` checks it with its vectors\n"
-        result = run("check", words)
-        assert (result.exit_code, result.stdout) == (0, told)
+        assert (result := run("check", words)).exit_code == 0 and result.stdout == told
 
 
 @pytest.mark.parametrize("text, position, problem", [

@@ -39,6 +39,8 @@ def paths(folder: str) -> tuple[str, str]:
 def read(rows: Rows, format: str | None = None) -> None:
     """Read Rows from a folder: the tokens as they are, without an unknown-word token `[UNK]` whose vector is zero."""
     matrix_path, tokens_path = paths(rows.path)
+    if os.path.isfile(rows.path):
+        raise TiedtoolsError(f"{rows.path}: is a file; name the folder of a static embedding")
     if os.path.isdir(rows.path) and not os.path.exists(matrix_path):
         others = "without model.safetensors; name a file of vectors"
         what = "of slices; name one: NAME.runs in it" if is_slices(rows.path) else others

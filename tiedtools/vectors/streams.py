@@ -80,7 +80,7 @@ class VectorReader:
             return rows.problem(":1", what, "correct it", "header", FATAL)
         E = rows.dimension(self.most_common_count(), count_numbers(line))
         rows.format = ("text" if header else "glove") if E else None
-        if E == 1 and not header and format is None:
+        if E == 1 and not header and (format is None or rows.tabs):
             log.warning(f"{shown(rows.path)}: has one number per word; is it a vocabulary, not vectors?")
         if E:
             return self.read_lines(V, E, 2 if header else 1)
