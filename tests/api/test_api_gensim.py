@@ -255,11 +255,11 @@ def test_outputs_and_texts_of_notebooks(monkeypatch, tmp_path, model):
 def test_fit_shows_a_bar_on_a_terminal(monkeypatch, model):
     """What a callback prints is above the bar."""
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # imported by tests of notebooks
-    for terminal, progress, shown in (True, None, True), (True, False, False), (False, None, False):
-        stream = Terminal() if terminal else io.StringIO()
+    for stream, progress, shown in (Terminal(), None, True), (Terminal(), False, False), (io.StringIO(), None, False):
         monkeypatch.setattr("sys.stderr", stream)
         model.fit(SENTENCES, progress=progress)
         assert ("ETA" in stream.getvalue()) == shown
+    stream.close(), model.fit(SENTENCES)
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("sys.stdout", stream)

@@ -129,9 +129,10 @@ class Estimator(Renaming):
         if not (progress is None or isinstance(progress, bool | Progress)):
             raise Mistyped(f"`progress={progress!r}` is not None, True, False, or a Progress; correct it")
         timer_seconds = checked("timer_seconds", timer_seconds, float, Range(0))
+        stderr = None if getattr(sys.stderr, "closed", False) else sys.stderr
         if progress is None:
-            progress = "ipykernel" in sys.modules or getattr(sys.stderr, "isatty", bool)()
-        if progress is True and sys.stderr is None:
+            progress = "ipykernel" in sys.modules or getattr(stderr, "isatty", bool)()
+        if progress is True and stderr is None:
             progress = None
         if progress is True:
             progress = Bar()
