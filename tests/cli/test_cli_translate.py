@@ -248,6 +248,6 @@ def test_presets_and_options_without_effect(run, here):
     listed = succeed(run, "nmt", "--list-presets").stdout
     assert "press-wolf-nmt" in listed and "zaremba" not in listed
     run.fails(2, "press-wolf-nmt", "nmt", "--source", "a", "--target", "b", "--preset", "zaremba-small")
-    result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--decay-after", 2, "-output", "v", "--source", "missing")
-    assert "--eval-batch has no effect without --valid-source\n" in result.stderr
+    result = run(*TRAIN, "--debug", 1, "--eval-batch", 3, "--no-bleu", "--decay-after", 2, "--source", "missing")
+    assert "--no-bleu has no effect without --valid-source\n--eval-batch has no effect without --v" in result.stderr
     assert "--decay-after has no effect with --schedule plateau\n" in result.stderr

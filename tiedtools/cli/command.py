@@ -12,7 +12,7 @@ import click
 
 from tiedtools.base.messages import log, to_json
 from tiedtools.base.settings import NONE, Files
-from tiedtools.cli.options import OF_FILES, Decorator, declared, explicit, option_names, options_of
+from tiedtools.cli.options import OF_FILES, Decorator, as_typed, declared, explicit, options_of
 from tiedtools.files.output import STDOUT, open_packed, refuse_clashes
 from tiedtools.parallel import ranks
 from tiedtools.text.sources import read_once
@@ -124,9 +124,9 @@ def tables(*parts: tuple[list[str], list[dict[str, Any]]]) -> str:
 
 def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
     """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
-    for name in idle:
-        if name in explicit(ctx):
-            log.warning(f"{option_names(ctx)[name]} has no effect {idle[name]}")
+    parameters = {str(parameter.name): parameter for parameter in ctx.command.params}
+    for name in filter(explicit(ctx).__contains__, idle):
+        log.warning(f"{as_typed(ctx, parameters[name])} has no effect {idle[name]}")
 
 
 class SectionedCommand(click.Command):

@@ -104,6 +104,11 @@ def option_names(ctx: click.Context) -> dict[str, str]:
     return {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
 
 
+def as_typed(ctx: click.Context, parameter: click.Parameter) -> str:
+    """Return an explicit option with its value if it is a flag that is off: --no-NAME."""
+    return (parameter.secondary_opts if ctx.params[str(parameter.name)] is False else parameter.opts)[0]
+
+
 def flag(name: str, help: str, **attributes: Any) -> Decorator:
     """Return an option without a value."""
     return option(name, is_flag=True, help=help, show_default=False, **attributes)

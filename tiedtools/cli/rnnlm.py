@@ -9,7 +9,7 @@ import click
 from tiedtools.base.messages import log
 from tiedtools.base.settings import Files, LmReading
 from tiedtools.cli.command import SectionedCommand, sections, warn_idle
-from tiedtools.cli.options import Finite, as_option, explicit, file_option, flag, integer, option, option_names
+from tiedtools.cli.options import Finite, as_option, as_typed, explicit, file_option, flag, integer, option
 from tiedtools.cli.report import LmReport, RnnlmReport
 from tiedtools.cli.shared import LM_TEXT, RUN_FILES, texts_argument
 from tiedtools.cli.training import begin, files_of, settings_of, texts_for, texts_of, train
@@ -179,10 +179,10 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     if trainer.restored:
         message = "Restoring network from file to continue training..."
         print_text(f"{message}\n") if as_rnnlm and options["debug"] else log.info(message)
-        names, saved = option_names(ctx), vars(trainer.config)
+        saved = vars(trainer.config)
         without_effect = {name for name, value in vars(config).items() if value != saved[name]}
         without_effect |= {"min_count", "max_vocab", "read_vocab"}
-        if changed := [names[name] for name in sorted(explicit(ctx) & without_effect)]:
+        if changed := sorted(as_typed(ctx, p) for p in ctx.command.params if p.name in explicit(ctx) & without_effect):
             ignored = "these options are ignored; the model file's settings apply"
             log.warning(f"{options['rnnlm']}: {ignored}: {', '.join(changed)}")
     return train(ctx, trainer, (RnnlmReport if as_rnnlm else LmReport)(options["debug"]))

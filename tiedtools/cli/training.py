@@ -12,7 +12,7 @@ import click
 
 from tiedtools.base.settings import Files
 from tiedtools.cli.command import warn_idle
-from tiedtools.cli.options import explicit, option_names
+from tiedtools.cli.options import as_typed, explicit, option_names
 from tiedtools.cli.report import show_messages
 from tiedtools.files.manifest import Record, beside
 from tiedtools.files.output import parts, split_compression
@@ -60,8 +60,7 @@ def settings_of(ctx: click.Context) -> dict[str, Any]:
         setting = getattr(option, "setting", None)
         if setting and setting not in FILES and option.name in explicit_names:
             settings[setting] = option.values.get(ctx.params[option.name], ctx.params[option.name])  # type: ignore[attr-defined]
-            names = option.secondary_opts if ctx.params[option.name] is False else option.opts
-            options_of.setdefault(setting, []).append(names[0])
+            options_of.setdefault(setting, []).append(as_typed(ctx, option))
     for names in options_of.values():
         if len(names) > 1:
             raise click.UsageError(f"{' and '.join(names)} are mutually exclusive; choose one")
