@@ -85,6 +85,7 @@ MISTAKES = r"""
 2 lm --cell rhn --forget-bias 1 text | --cell rhn has neither: set it to 0
 2 lm --cell rhn --preset day text | --cell rhn has no --drop-weights: set it to 0
 2 lm --preset day --tie --subwords chars text | for --subwords, set --reuse
+2 lm --subwords chars --segmentation f missing | --segmentation has no effect on characters; use morphs or syllables
 2 lm --subwords chars --no-tie --reuse all text | use --reuse none or --reuse plain
 2 rnnlm missing -rnnlm m.gz -debug 0 | m.gz: this output is never compressed; remove .gz
 2 rnnlm missing -one-iter --epochs 3 -debug 0 | --one-iter trains a single epoch: omit it or --epochs

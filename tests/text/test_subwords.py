@@ -58,7 +58,6 @@ def test_characters_and_given_units(file, tmp_path):
     assert made.table(["walked", "unlocked"]).tolist() == [[7, 6, 0], [4, 5, 6]]
     assert made.table([]).shape == (0, 0)
     assert Subwords.learn("morphs", WORDS, segmentation=file(GIVEN + "<unk> < unk >\n")).segment("<unk>")[1] == "unk"
-    refused(lambda: Subwords.learn("chars", WORDS, segmentation=file()), "`segmentation` has no", kind=Contradiction)
     refused(lambda: Subwords.learn("letters", WORDS), "`kind='letters'` is not one of morphs,", kind=Contradiction)
     analyses = [(1, ["walk", "ed"]), (5, ["un", "lock"]), (2, ["walk", "ing"]), (1, ["known"])]
     with open(tmp_path / "morphs", "wb") as file:

@@ -120,6 +120,8 @@ class Composition(Checked):
         for field in dataclasses.fields(Composition)[1:]:
             changed = getattr(self, field.name) != field.default
             yield f"`{field.name}` describes composed word vectors: add `subwords`", changed and not self.subwords
+        problem = "`segmentation` has no effect on characters; use morphs or syllables"
+        yield problem, self.segmentation and self.subwords == "chars"
         unknown = [name for name in self.reused if name not in self.reusable]
         layers = f"the layers of {self.subwords} are {', '.join(self.reusable)}"
         problem = f"`reuse={self.reuse}` names `{unknown and unknown[0]}`, but {layers}"

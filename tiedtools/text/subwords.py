@@ -125,8 +125,6 @@ class Subwords:
         plain = [word for word in words if word not in atoms(atomic_unk)]
         file_subwords = None
         if segmentation is not None:
-            if kind == "chars":
-                raise Contradiction("`segmentation` has no effect on characters; use morphs or syllables")
             file_subwords, segmenter = from_file(segmentation, plain)
         elif kind == "morphs":
             segmenter = morphs.Lexicon.of(morphs.learn(plain, seed))
