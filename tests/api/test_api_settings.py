@@ -104,7 +104,7 @@ def test_settings_of_numpy_and_of_an_rnn(tmp_path):
     config, reading = tt.Word2Vec(**settings).configured
     assert (config.hs, config.size, config.lr) == (True, 7, 0.5) and type(config.hs) is bool
     assert reading["min_count"] == 1 and type(reading["min_count"]) is int and reading["errors"] == "replace"
-    assert tt.LanguageModel("rnnlm", size=7).configured[0].hidden == 7
+    assert tt.LanguageModel("rnnlm", size=7, threads=None).configured[0].hidden == 7
     # One thread is the default, with which training is reproducible; scoring uses all cores.
     model = tt.LanguageModel("rnnlm", hidden=3, epochs=1).fit(SENTENCES)
     model.save(tmp_path / "model")

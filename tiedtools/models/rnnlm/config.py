@@ -99,7 +99,7 @@ DEFAULTS = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch
 
 
 def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> list[Any]:
-    """Return [RnnlmConfig, Training, dict of settings for reading texts], complete and checked.
+    """Return [RnnlmConfig, Training, dict of settings for reading texts], complete and checked; None: default.
 
     direct     size of the hash table of n-gram weights, in millions
     size       the same as `hidden`: default 30; 100 with a document vector
@@ -115,5 +115,6 @@ def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> l
     sentences = options.get("sentences")
     sentences = document if sentences is None else sentences
     implied = dict(hidden=100 if document else 30, learn_start=sentences, shuffle=sentences)
-    settings = {**DEFAULTS, **implied, **options, "sentences": sentences, "direct": round(direct * 10**6)}
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = {**DEFAULTS, **implied, **given, "sentences": sentences, "direct": round(direct * 10**6)}
     return with_reading(settings, RnnlmConfig, Training, LmReading)
