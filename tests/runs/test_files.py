@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 
 import numpy as np
@@ -78,8 +79,9 @@ def test_interrupted_runs_keep_the_last_finished_output(train, folder, interrupt
         result = train(5, *["--no-manifest"] * k)
         assert result.exit_code == 130, result.stderr
         last = result.stderr.splitlines()[-1]
-        reached = "after 5 of 5 epochs" if train.name == "w2v" else "after 2 of 5 epochs (model of epoch "
-        assert last.startswith(f"tiedtools: interrupted {reached}")
+        # The threads of w2v continue until they notice the signal.
+        reached = "[2-5] of 5 epochs" if train.name == "w2v" else r"2 of 5 epochs \(model of epoch "
+        assert re.match(f"tiedtools: interrupted after {reached}", last)
         assert f"; wrote {', '.join(sorted(train.outputs))}" in last
         for name in train.outputs:
             assert f"{name}.finished" in last or k
