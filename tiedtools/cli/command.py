@@ -125,8 +125,9 @@ def tables(*parts: tuple[list[str], list[dict[str, Any]]]) -> str:
 def warn_idle(ctx: click.Context, idle: dict[str, str]) -> None:
     """Log a warning for explicit options without effect; `idle`: parameter name -> reason."""
     parameters = {str(parameter.name): parameter for parameter in ctx.command.params}
-    for name in filter(explicit(ctx).__contains__, idle):
-        log.warning(f"{as_typed(ctx, parameters[name])} has no effect {idle[name]}")
+    for name in idle:
+        if name in explicit(ctx):
+            log.warning(f"{as_typed(ctx, parameters[name])} has no effect {idle[name]}")
 
 
 class SectionedCommand(click.Command):

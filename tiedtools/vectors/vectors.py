@@ -87,7 +87,7 @@ class Vectors(GensimNames):
         return f"<table><caption>{html.escape(repr(self))}</caption>{''.join(rows)}</table>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:
-        return np.array(self.matrix, dtype, copy=copy)
+        return np.asarray(self.matrix, dtype) if copy is None else np.array(self.matrix, dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self.words)
