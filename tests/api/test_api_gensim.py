@@ -200,7 +200,7 @@ def test_a_used_up_generator_is_called_that(model):
     for use in model.fit, lm.perplexity, lm.score:
         with pytest.raises(ValueError, match="this generator is exhausted"):
             use(generator)
-    Sentences.__new__(Sentences).close()  # Python 3.13 prints its errors after those of the constructor
+    Sentences.__new__(Sentences).close()  # Python also closes a source whose constructor failed; 3.13 prints the errors
     for use in model.fit, lm.perplexity, lm.score:
         for text in "the king", "king":
             with pytest.raises(FileNotFoundError, match=rf"^'{text}': no such file; .* \['{text}'.split\(\), ...\]"):

@@ -261,6 +261,7 @@ def test_training_continues_from_a_model_and_from_a_bin(inflected, tmp_path):
 
 @pytest.mark.parametrize("options, name", [
     (dict(min_n=4, max_n=3), "min_n"), (dict(hs=True), "hierarchical"), (dict(preset="word2vec"), "preset"),
+    (dict(preset=["fasttext"]), "preset"),
 ])  # fmt: skip
 def test_contradictions_are_one_line(options, name):
     with pytest.raises(ValueError, match=name) as error:

@@ -199,7 +199,7 @@ def configure(**options: Any) -> list[Any]:
     """Return [Config, dict of settings for reading texts]; `threads` defaults to all cores."""
     threads, preset = options.get("threads"), options.get("preset")
     options["threads"] = available_cores() if threads is None else threads
-    if preset in PRESETS:  # others fail in Shorthand
+    if preset in list(PRESETS):  # others, also lists, fail in Shorthand
         options = PRESETS[preset] | options
         size = checked("size", options["size"], int, Range(1))
         options.setdefault("init_range", 1 / size)
