@@ -108,7 +108,10 @@ def test_quiet_prints_one_line_per_epoch(original):
     assert result.stderr == "" and [bool(LINE.fullmatch(line)) for line in result.stdout.splitlines()] == [True] * 2
 
 
-@pytest.mark.parametrize("args", [[], ["-binary", "-bptt", 2, "-independent"], ["--doc-dim", 3]], ids=str)
+DECAY = ["--schedule", "decay", "--decay", 2, "--decay-after", 5]
+
+
+@pytest.mark.parametrize("args", [[], ["-binary", "-bptt", 2, "-independent"], ["--doc-dim", 3], DECAY], ids=str)
 def test_training_resumes_from_the_model_file(original, folder, args):
     """Parameters, learning rate, and halving are identical to those of an uninterrupted run."""
     original(*args, "-max-iter", 7, path="whole")
@@ -118,6 +121,7 @@ def test_training_resumes_from_the_model_file(original, folder, args):
             assert "Restoring network from file to continue training..." in result.stdout.splitlines()
             assert "Vocab size" not in result.stdout
     whole, parts = load_rnnlm("whole"), load_rnnlm("m")
+    assert args != DECAY or "Alpha: 0.025000" in result.stdout.splitlines()[-1]
     assert whole.params.values.tobytes() == parts.params.values.tobytes()
     assert whole.progress == {**parts.progress, "llogp": pytest.approx(parts.progress["llogp"], abs=1e-5)}
     assert (folder / "m").read_bytes()[:2] == (b"PK" if "--doc-dim" in args else b"ve")

@@ -17,7 +17,7 @@ from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.translation import config as translation
 from tiedtools.models.translation.config import BitextReading, TranslationConfig
 from tiedtools.network.config import DROPOUT, Composition, Computation, Dropout, Loss, Optimization, Shorthands, Tying
-from tiedtools.training.schedules import Training
+from tiedtools.training.schedules import Training, unused
 
 PRESETS = {  # of each command; `lstm` has only the presets without another cell
     "lm": presets.PRESETS,
@@ -185,7 +185,6 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
 
 OF_LAYERS = "init_lstm forget_bias transform_bias".split()  # of a new model
 OF_NEW_WORDS = "min_count max_vocab init init_bias init_by_width".split()
-USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
 # Settings that, with --hidden or --layer-widths, give all dimensions, so that --size gives none.
 OF_SIZE = {"morphs": ["subword_dim", "highway_dim"], "syllables": ["highway_dim"], "chars": ["filters"]}
 IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
@@ -193,10 +192,8 @@ IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllab
 
 def idle(config: Any, schedule: Any) -> dict[str, str]:
     """Return the options without effect, a dict: name -> reason."""
-    names = {name for settings in USED.values() for name in settings}
-    unused = sorted(names - {*USED.get(schedule.schedule, [])})
     reasons = {
-        f"with --schedule {schedule.schedule}": unused,
+        f"with --schedule {schedule.schedule}": unused(schedule.schedule),
         "with one session": ["restart"] if schedule.sessions == 1 else [],
         "without --optimizer nt-asgd": ["nonmono", "average_after"] if config.optimizer != "nt-asgd" else [],
         "without more --epochs": ["average_after"] if config.average_after >= schedule.epochs else [],

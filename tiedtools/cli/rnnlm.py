@@ -18,13 +18,13 @@ from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, confi
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import is_url
 from tiedtools.text.sources import read_once, shown
-from tiedtools.training.schedules import Training
+from tiedtools.training.schedules import Training, unused
 
 LAYOUT = {
     "Text": LM_TEXT,
     "Model": ["hidden classes old_classes direct direct_order independent doc_dim doc_lr start_doc sentences"],
     "Training": [
-        "lr beta bptt bptt_block cutoff defer min_improvement",
+        "lr schedule decay min_gain decay_after min_improvement beta bptt bptt_block cutoff defer",
         flag("one-iter", "Train for a single epoch, without validation."),
         "epochs seed threads",
         RnnlmConfig,
@@ -53,8 +53,6 @@ CHANGED = dict(
     direct=dict(type=Finite(0, MILLIONS), default=0.0),
     lr=dict(also="alpha", help="Initial learning rate."),
     cutoff=dict(name="gradient-cutoff", also="cutoff"),
-    min_improvement=dict(help="Minimum ratio of validation log probabilities between epochs. The first epoch below it"
-                         " starts halving the learning rate; the second ends training."),
     epochs=dict(also="max-iter", show_default=False, help="Maximum number of epochs.  [default: no limit]"),
     seed=dict(also="rand-seed"),
     binary=dict(help="Write the model or the vectors in binary format; also accepted as -binary 1."),
@@ -163,7 +161,9 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
     idle = {} if options["rnnlm"] else {"anti_kasparek": "without --rnnlm"}
     if options["one_iter"]:
-        idle |= dict.fromkeys(("valid", "valid_share", "min_improvement"), "with --one-iter")
+        idle |= dict.fromkeys(("valid", "valid_share", "schedule", *unused("constant")), "with --one-iter")
+    else:
+        idle |= dict.fromkeys(unused(schedule.schedule), f"with --schedule {schedule.schedule}")
     if as_rnnlm:
         idle["write"] = "without --output"
     if trainer.config.block == 1:
