@@ -43,7 +43,7 @@ def distinct(words: Sequence[str], matrix: Any) -> tuple[Sequence[str], Any]:
 
 
 def widened(half: np.ndarray) -> np.ndarray:
-    """Convert float16 to float32, exactly; five times as fast as NumPy, which converts number by number.
+    """Convert float16 to float32, exactly; several times as fast as NumPy, which converts number by number.
 
     Float16 has 10 bits of mantissa and an exponent bias of 15, float32 has 23 bits and 127. Shifting both by
     13 bits and multiplying by 2**112 converts all finite numbers, subnormal ones included.
