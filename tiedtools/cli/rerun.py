@@ -50,9 +50,11 @@ def rerun(ctx: click.Context, path: str, folder: str | None, directory: str | No
         raise TiedtoolsError(f"{path}: not the manifest of a tiedtools {', '.join(sorted(COMMANDS))} run; give one")
     if origin := recorded.get("origin"):
         file = os.path.join(directory, origin["path"])
-        if name == "rnnlm" or digests.of_file(file)["sha256"] != origin["sha256"]:  # rnnlm has overwritten it
+        exists = os.path.exists(file)
+        if name == "rnnlm" or not exists or digests.of_file(file)["sha256"] != origin["sha256"]:  # rnnlm overwrote it
             remedy = f"restore that model (SHA-256 {origin['sha256'][:12]}...) and run the command directly"
-            raise TiedtoolsError(f"{path}: the run continued from {origin['path']}, which has changed; {remedy}")
+            state = "has changed" if exists else "is missing"
+            raise TiedtoolsError(f"{path}: the run continued from {origin['path']}, which {state}; {remedy}")
     if recorded.get("ranks", 1) > 1:
         raise TiedtoolsError(f"{path}: recorded on {recorded['ranks']} ranks; run its command with an MPI launcher")
     differences = changed_environment(recorded, manifests.environment())
