@@ -20,7 +20,7 @@ MISTAKES = r"""
 2 analogy - | give the words as arguments
 2 analogy - a b c --with - | only once
 2 compare - - | standard input can be read only once
-1 compare one.txt other.txt | 0 words in common
+1 compare one.txt other.txt | one.txt, other.txt: 0 words in common
 1 compare one.txt none.txt | none.txt
 1 compare one.txt two.txt --set nowhere | nowhere: no such file
 2 compare one.txt two.txt --words 1 | 1
@@ -28,6 +28,7 @@ MISTAKES = r"""
 2 align one.txt other.txt --output - | cannot be standard output
 2 shift one.txt other.txt --tie-signs | --tie-signs needs --permutations
 2 shift . --permutations 2 | not a folder
+1 shift one.txt text | .txt file of GloVe; if A and B are texts, give --permutations N
 2 docvec one.txt text --json -output v.npy | another name than .npy
 2 docvec one.txt text --sif .1 --save v.npy -output v.words | or for two outputs
 2 warmup "" | '' is not one of

@@ -13,7 +13,7 @@ from tiedtools.base.settings import Files, Reading, sort_out
 from tiedtools.cli.command import Answer, SectionedCommand, command, sections, warn_idle
 from tiedtools.cli.options import explicit, flag, integer, json_option, option, option_names, options_of
 from tiedtools.cli.report import Report
-from tiedtools.cli.shared import reading_options
+from tiedtools.cli.shared import explained, reading_options
 from tiedtools.cli.training import files_of, settings_of, train
 from tiedtools.cli.uncertainty import aligned, brief, span
 from tiedtools.cli.w2v import CHANGED, idle
@@ -67,6 +67,7 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     from tiedtools.evaluation.runsets import runs_of
     from tiedtools.evaluation.shift import adjusted, changes
     from tiedtools.text.vocab import END
+    from tiedtools.vectors.vectors import refuse_absent
 
     path = options["words"]
     named = (line.strip(" \t\r") for _, line in numbered_lines(path)) if path is not None else ()
@@ -90,7 +91,11 @@ def shift(ctx: click.Context, /, a: str, others: tuple[str, ...], permutations: 
     if slices:
         lines, only_a, only_b = changes(slices[one], slices[two], align=False)
     elif permutations is None:
-        lines, only_a, only_b = changes(runs_of(one, skip_bad=None), runs_of(two, skip_bad=None))
+        refuse_absent([one, two])
+        with explained(remedy="; if A and B are texts, give --permutations N"):
+            first, second = runs_of(one, skip_bad=None), runs_of(two, skip_bad=None)
+        with explained(one, two):
+            lines, only_a, only_b = changes(first, second)
     else:
         lines, only_a, only_b = permuted(ctx, one, two, permutations)
     known = {line["word"]: line for line in lines}
@@ -171,7 +176,9 @@ def align(a: str, b: str, output: str | None, center: bool, normalize: bool, **r
     refuse_absent([a, b], reading["format"])
     if output:
         refuse_clashes(files_written(output, format_of(output))[:1], [*files_read(a), *files_read(b)])
-    vectors, lines = fit(Vectors.read(a, **reading), Vectors.read(b, **reading), center, normalize)
+    one, two = Vectors.read(a, **reading), Vectors.read(b, **reading)
+    with explained(a, b):
+        vectors, lines = fit(one, two, center, normalize)
     if output:
         vectors.write(output)
     return Answer(aligned(lines), dict(a=a, b=b, center=center, normalize=normalize, results=lines))

@@ -7,7 +7,7 @@ import click
 from tiedtools.cli.command import Answer, command, tables, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, json_option, option, together
 from tiedtools.cli.queries import show_progress
-from tiedtools.cli.shared import case_option, data_option, reading_options
+from tiedtools.cli.shared import case_option, data_option, explained, reading_options
 from tiedtools.cli.uncertainty import aligned
 from tiedtools.text.datasets import locate
 
@@ -216,12 +216,15 @@ def compare(
             raise click.UsageError("for files of runs, compare similarity sets with eval-sim")
         from tiedtools.evaluation.runsets import comparisons, runs_of
 
-        means = comparisons(runs_of(a, **reading), runs_of(b, **reading), limit, top, seed)
+        first, second = runs_of(a, **reading), runs_of(b, **reading)
+        with explained(a, b):
+            means = comparisons(first, second, limit, top, seed)
         return Answer(aligned(means), {"a": a, "b": b, "top": top, "seed": seed, "results": means})
     show_progress()
     sets = locate(sets, data) if sets else {}
     one, two = (Vectors.read(path, **reading) for path in (a, b))
-    measures = comparison.compare(one, two, limit, top, seed)
+    with explained(a, b):
+        measures = comparison.compare(one, two, limit, top, seed)
     policy: dict[str, Any] = {"seed": seed, "interval": similarity.INTERVAL}
     differences: list[dict[str, Any]] = []
     if sets:

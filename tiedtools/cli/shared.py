@@ -1,12 +1,16 @@
 """Options and arguments of several commands."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.settings import Files, LmReading, Reading
 from tiedtools.cli.options import Finite, choice, file_option, flag, integer, option, options_of, text_option, together
 from tiedtools.network.config import Computation
+from tiedtools.text.sources import shown
 from tiedtools.vectors.formats import FORMATS
 
 (errors_option,) = options_of(Reading, "errors")
@@ -31,6 +35,16 @@ DATA = "Folder with named data sets, searched before $TIEDTOOLS_DATA and the dow
 CASE = "Look up words as written, lowercased, or as written with a lowercase fallback."
 data_option = option("data", type=click.Path(exists=True, file_okay=False), help=DATA)
 case_option = choice("case", "as-is lower fallback", CASE, "fallback")
+
+
+@contextlib.contextmanager
+def explained(*paths: str, remedy: str = "") -> Iterator[None]:
+    """Add the paths of inputs, or a remedy, to the message of a TiedtoolsError that the block raises."""
+    try:
+        yield
+    except TiedtoolsError as error:
+        error.args = (": ".join([*[shown(*paths)] * bool(paths), str(error)]) + remedy,)
+        raise
 
 
 def with_cache(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
