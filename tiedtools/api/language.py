@@ -79,7 +79,8 @@ class LanguageModel(Estimator):
         if continuation.init_from:
             old = trainer.read_source(continuation.init_from)
             # Before `configure`, whose remedies may be other changes of the model.
-            require_same(old, {name: x for name, x in self.settings.items() if x is not None}, SHAPE)
+            shape = [*SHAPE, *["transform_bias"] * (old.settings.get("cell") != "rhn")]
+            require_same(old, {name: x for name, x in self.settings.items() if x is not None}, shape)
             config, training, reading = self.configure(old.settings, **self.settings)
             reading = reading | dict(continuation=continuation, source=old)
         else:

@@ -173,8 +173,9 @@ def test_the_command_takes_the_settings_of_the_model(saved, tmp_path, run, comma
     assert (config.size, config.tying, config.optimizer, config.batch) == (8, "tied", "adam", 4)
     assert (config.drop_word, config.drop_state, model.settings["lr"]) == (0.2, 0.1, 0.02)
     assert ADDED < set(model.model.vocab.words) and model.settings["tokenize"] == "lower"
-    for option, message in ("--size 9", "; use --size 8"), ("--layer-widths 8", "--layer-widths 8 does not apply"):
-        assert (result := run(*args, *option.split())).exit_code == 2 and message in result.stderr
+    wrong = {"--size 9": "; use --size 8", "--layer-widths 8": "--layer-widths 8 does not apply"}
+    for option, message in (wrong | {"--transform-bias 1": "omit it"} if command == "lm" else wrong).items():
+        run.fails(2, message, *args, *option.split())
 
 
 @pytest.mark.parametrize("settings, options", [
