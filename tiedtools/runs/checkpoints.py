@@ -98,9 +98,9 @@ class Checkpoint:
             if was != now and name == "kind":
                 yield f"was created with another command or kind of run: {brief(was)}, not {now}", "that command"
             elif was != now:
-                now = f"`{name}={now}`" if isinstance(now, bool) else now
-                problem = f"was created with `{brief(name)}={brief(was)}`; this run has {now}"
-                yield problem, "the options of the checkpoint"
+                created = f"without `{brief(name)}`" if was is None else f"with `{brief(name)}={brief(was)}`"
+                now = "none" if now is None else f"`{name}={now}`" if isinstance(now, bool) else now
+                yield f"was created {created}; this run has {now}", "the options of the checkpoint"
         changed = [name for name, now in self.identity["texts"].items() if saved["texts"].get(name, "") != now]
         for name in [*["vocabulary"] * (not same_words), *changed]:
             yield f"was created with a different {name}", "the same texts and options"

@@ -213,6 +213,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path):
     differs("`lr=0.05`; this run has 0.1", lr=0.1)
     differs("`tying=untied`; this run has tied", tying="tied")
     differs("`epochs=2`; this run has 3", epochs=3)  # the learning rate would have differed
+    refused(lambda: begun(path, resume=True, min_alpha=0.001), "created without `min_alpha`; this run has 0.001")
     differs("a different text", text=encoded(TEXT.ids[::-1].copy(), TEXT.vocab))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words[::-1], VOCAB.counts))
     differs("a different vocabulary", vocab=Vocab(VOCAB.words, VOCAB.counts + 1))
@@ -233,7 +234,7 @@ def test_a_checkpoint_is_resumed_with_the_same_settings(tmp_path, name):
     same = dict(lr=0.01, cbow_grad="exact", shift=0.0, epochs=1)
     whole = done(begun(path, **same, **option))
     assert done(begun(path, resume=True, **same, **option)) == whole
-    now = f"`{name}=False`" if OTHERS[name] is True else getattr(begun(**same).model.config, name)
+    now = f"`{name}=False`" if OTHERS[name] is True else getattr(begun(**same).model.config, name) or "none"
     refused(lambda: begun(path, resume=True, **same), f"created with `{name}={OTHERS[name]}`; this run has {now}")
 
 
