@@ -197,6 +197,7 @@ def test_incompatible_checkpoints_are_rejected(tmp_path, monkeypatch, quiet):
 
     differs("was created with a different training text", train=text(212, 5))
     differs("was created with a different validation text", valid=None)
+    differs("was created with a validation text; ", valid=None, training=dataclasses.replace(TRAINING, lr=6.0))
     differs("was created with a different vocabulary", vocab=Vocab(["</s>", *"abcdeg"], VOCAB.counts))
     differs("was created with `lr=5.0`; this run has 6.0", training=dataclasses.replace(TRAINING, lr=6.0))
     differs("was created with `drop_out=0.3`; this run has 0.2", config=dataclasses.replace(CONFIG, drop_out=0.2))

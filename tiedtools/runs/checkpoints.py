@@ -93,10 +93,13 @@ class Checkpoint:
         if (mpi := options.get("mpi")) != own.get("mpi"):
             required = "an MPI launcher" if mpi else "one process and no launcher"
             yield f"was created with{'' if mpi else 'out'} MPI", required
+        valid, own_valid = (bool(run["texts"].get("validation text")) for run in (saved, self.identity))
         for name in {**options, **own}:
             was, now = (values.get(name, self.defaults.get(name)) for values in (options, own))
             if was != now and name == "kind":
                 yield f"was created with another command or kind of run: {brief(was)}, not {now}", "that command"
+            elif was != now and valid != own_valid:  # other options may follow from it
+                yield f"was created with{'' if valid else 'out'} a validation text", "the same texts and options"
             elif was != now:
                 created = f"without `{brief(name)}`" if was is None else f"with `{brief(name)}={brief(was)}`"
                 now = "none" if now is None else f"`{name}={now}`" if isinstance(now, bool) else now
