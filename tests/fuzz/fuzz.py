@@ -198,6 +198,8 @@ def main():
     options = parser.parse_args()
     if options.number is not None:
         found = prepare()
+        if options.reader not in found:
+            raise SystemExit(f"fuzz: --number needs the whole name of a --reader, one of {', '.join(found)}")
         name, files, read, rng = damaged((options.reader, found[options.reader]), options.number, options.seed)
         folder = pathlib.Path(options.keep, f"{options.reader}-{options.seed}-{options.number}")
         folder.mkdir(parents=True, exist_ok=True)
