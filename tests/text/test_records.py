@@ -43,7 +43,7 @@ def test_formats_have_the_same_texts(tmp_path, name):
 
 def test_fields_and_parts_of_records(tmp_path):
     assert read('id\ttext\n1\t"a" b\n2\t"c\n') == ['"a" b', '"c']
-    assert read(as_json("ab", lambda text: {"a": {"b": {"c": text}}}), "a.b.c") == ["a", "b"]
+    assert read("\n \n" + as_json("ab", lambda text: {"a": {"b": {"c": text}}}), "a.b.c") == ["a", "b"]
     assert read(as_json("ab", lambda text: {"a.b": text, "a": {"b": 1}}), "a.b") == ["a", "b"]
     half = as_json(["a\ud800b"])
     assert [read(half, errors=errors) for errors in ("replace", "ignore")] == [["a\ufffdb"], ["ab"]]

@@ -201,14 +201,16 @@ def records(source: Any, field: str, errors: str = "strict") -> Iterator[str]:
     """Yield the text in a field of each record, a str, which is a document.
 
     source  as for open_source: JSON lines, that is, an object per line; or CSV or TSV with a header. The format is that
-            of the name's ending, without one that of the first line. Cells of CSV may be quoted, those of TSV are not
+            of the name's ending, without one that of the first nonblank line. Cells of CSV may be quoted, not of TSV
     field   name of the field or column; a.b is the field b of the object a
 
     Raises TiedtoolsError with file, line, and number of the record for a record without text in the field.
     """
     name, lines = shown(source), decoded_lines(source, errors)
-    first = next(lines, "")
-    lines = itertools.chain([first], lines)
+    head = [next(lines, "")]
+    while head[-1].isspace():
+        head.append(next(lines, ""))
+    first, lines = head[-1], itertools.chain(head, lines)
     stem = split_compression(name)[0].lower()
     separator = next((separator for ending, separator in COLUMNS.items() if stem.endswith(ending)), None)
     if not separator and not stem.endswith((".json", ".jsonl", ".ndjson")) and first.lstrip()[:1] not in ("{", "["):
