@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
+from tiedtools.cli import queries
+from tiedtools.vectors.neighbors import Candidates
 from tiedtools.vectors.runs import Runs
 
 pytest.importorskip("plotly", reason='needs pip install ".[explore]"')
@@ -75,7 +77,10 @@ def test_data_of_pages(pages):
     np.testing.assert_allclose([frames[k]["cosines"][other] for k in (0, 2)], [1, a @ b], atol=1e-3)
 
 
-def test_the_command_writes_the_page_of_the_library(tmp_path, run):
+def test_the_command_writes_the_page_of_the_library(tmp_path, run, monkeypatch):
+    watched = []
+    monkeypatch.setattr(Candidates, "watch", staticmethod(Candidates.watch))
+    monkeypatch.setattr(queries, "progress_bar", lambda blocks, length: watched.append(length) or blocks)
     VECTORS[:100].write(tmp_path / "v.npy")
     tt.explore(tmp_path / "v.npy", tmp_path / "page.html", first=50, top=3)
     shown = run("explore", tmp_path / "v.npy", "-o", "-", "--first", 50, "--top", 3)
@@ -85,7 +90,7 @@ def test_the_command_writes_the_page_of_the_library(tmp_path, run):
     with open(tmp_path / "runs", "wb") as file:
         RUNS.save(file)
     shown = run("explore", tmp_path / "runs", "-o", "-", "--min-count", 100_000)
-    assert len(contents(shown.stdout)[0]["words"]) == len(WORDS) - 99
+    assert len(contents(shown.stdout)[0]["words"]) == len(WORDS) - 99 and watched[1:] == [1]
     assert contents(run("explore", f"{tmp_path / 'runs'}:2", "-o", "-").stdout)[0]["columns"] == 1
 
 

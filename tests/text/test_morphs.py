@@ -61,8 +61,9 @@ def test_segments_as_morfessor_does(model):
     assert learned == [(count, found) for count, _, found in model.get_segmentations()]
     assert {"-", "like"} <= set(Lexicon.of(learned).counts)
     long = "walk" * 2500
-    learned = morphs.learn([*WORDS, long, "x" * 101], 3)
-    assert learned == morphs.learn(WORDS, 3)
+    watched = []
+    learned = morphs.learn([*WORDS, long, "x" * 101], 3, lambda words, length: watched.append(length) or words)
+    assert {*watched} == {len(WORDS)} and learned == morphs.learn(WORDS, 3)
     assert "".join(Lexicon.of(learned).segment(long)) == long
 
 

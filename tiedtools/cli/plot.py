@@ -8,6 +8,7 @@ import click
 
 from tiedtools.cli.command import Answer, command, warn_idle
 from tiedtools.cli.options import Decorator, choice, integer, option
+from tiedtools.cli.queries import show_progress
 from tiedtools.cli.shared import case_option, data_option, reading_options
 from tiedtools.text.datasets import locate
 from tiedtools.text.sources import counted, shown
@@ -212,4 +213,5 @@ def explore(path: str, target: str, **options: Any) -> None:
     """
     from tiedtools.api.explore import explore
 
+    show_progress()
     explore(path, target, **options)

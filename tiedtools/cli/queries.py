@@ -190,11 +190,11 @@ def answers(
             log.error(f"tiedtools: {complaint}")
 
 
-def progress_bar(blocks: Iterator[Any], length: int) -> Any:
+def progress_bar(blocks: Iterator[Any], length: int, unit: str = " blocks") -> Any:
     """Show the progress of an iterator of `length` blocks on a terminal, if it takes long."""
     from tqdm import tqdm
 
-    return tqdm(blocks, total=length, unit=" blocks", delay=1, leave=False, disable=not sys.stderr.isatty())
+    return tqdm(blocks, total=length, unit=unit, delay=1, leave=False, disable=not sys.stderr.isatty())
 
 
 def show_progress() -> None:

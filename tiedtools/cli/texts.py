@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from tiedtools.base.messages import log
 from tiedtools.base.settings import Reading, Tokenization
 from tiedtools.cli.command import Answer, command
 from tiedtools.cli.options import as_option, explicit, flag, integer, json_option, option, options_of, together
+from tiedtools.cli.queries import progress_bar
 from tiedtools.cli.report import show_messages
 from tiedtools.cli.shared import TEXT_OPTIONS, data_option, errors_option, seed_option, texts_argument
 from tiedtools.cli.training import settings_of
@@ -164,7 +166,8 @@ def segment(
         else:
             morfessor.morfessor()  # before the text is read
             encoded = encode([text], errors=errors, end=NO_WORD)  # a line of the text is a line of the output
-            lines, analyses = encoded.sentences(), morfessor.learn(encoded.vocab.words[1:], seed)
+            watch = functools.partial(progress_bar, unit=" words")  # of each epoch
+            lines, analyses = encoded.sentences(), morfessor.learn(encoded.vocab.words[1:], seed, watch)
             if saved:
                 morfessor.write(saved, analyses)
             split = morfessor.Lexicon.of(analyses).segment

@@ -16,7 +16,7 @@ from tiedtools.evaluation import similarity
 from tiedtools.evaluation.similarity import INTERVAL
 from tiedtools.text.vocab import END
 from tiedtools.vectors.edit import BANDS
-from tiedtools.vectors.neighbors import largest
+from tiedtools.vectors.neighbors import Candidates, largest
 from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
 
@@ -116,7 +116,8 @@ def neighbors(
     """
     limit, answers = min(limit or len(runs.words), len(runs.words)), []
     size = max(1, BLOCK // (len(runs) * limit))
-    for part in (sums[k : k + size] for k in range(0, len(sums), size)):
+    parts = [sums[k : k + size] for k in range(0, len(sums), size)]
+    for part in Candidates.watch(parts, len(parts)):
         resampled, whole = (list(cosines(r, part, limit)) for r in (runs, runs.on_whole_text))
         for k, terms in enumerate(part):
             block, center = np.array([b[k] for b in resampled]), np.array([b[k] for b in whole or resampled])

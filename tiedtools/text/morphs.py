@@ -10,7 +10,7 @@ import math
 import random
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 from tiedtools.base.errors import TiedtoolsError, library, quoted
@@ -76,11 +76,15 @@ class Lexicon:
         return morphs[::-1]
 
 
-def learn(words: Iterable[str], seed: int) -> list[tuple[int, list[str]]]:
+def learn(
+    words: Iterable[str], seed: int, watch: Callable[..., Any] = lambda words, length: words
+) -> list[tuple[int, list[str]]]:  # fmt: skip
     """Train Morfessor on words, each with count 1, and return their analyses, sorted: pairs (1, list of morphs).
 
     The batch algorithm splits recursively, with corpus weight 1; each hyphen is a separate morph. The result depends
     only on the set of words and the seed. Words of more than LONGEST_LEARNED characters are skipped.
+
+    watch  function (words of an epoch, their number) -> the same words, which may show progress
 
     Raises TiedtoolsError if Morfessor is not installed.
     """
@@ -93,8 +97,10 @@ def learn(words: Iterable[str], seed: int) -> list[tuple[int, list[str]]]:
         # Morfessor uses Python's global generator, and prints dots to stderr; both are restored.
         stack.callback(random.setstate, random.getstate())
         stack.callback(setattr, module.utils, "show_progress_bar", module.utils.show_progress_bar)
+        stack.callback(setattr, module.baseline, "_progress", getattr(module.baseline, "_progress", None))
         random.seed(seed)
         module.utils.show_progress_bar = False
+        module.baseline._progress = lambda words: watch(words, len(words))
         model.train_batch(finish_threshold=FINISH)
     return [(count, morphs) for count, _, morphs in model.get_segmentations()]
 
