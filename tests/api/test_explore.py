@@ -92,6 +92,8 @@ def test_the_command_writes_the_page_of_the_library(tmp_path, run, monkeypatch):
     shown = run("explore", tmp_path / "runs", "-o", "-", "--min-count", 100_000)
     assert len(contents(shown.stdout)[0]["words"]) == len(WORDS) - 99 and watched[1:] == [1]
     assert contents(run("explore", f"{tmp_path / 'runs'}:2", "-o", "-").stdout)[0]["columns"] == 1
+    tt.explore(SLICES["2000"], tmp_path / "slice.html", min_count=0)
+    assert "w7" not in contents((tmp_path / "slice.html").read_text())[0]["words"]
 
 
 def test_mistakes_leave_an_existing_page_alone(tmp_path, run, monkeypatch):

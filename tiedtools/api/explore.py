@@ -146,6 +146,7 @@ def chosen(parts: dict[str, Any], first: int, min_count: int | None) -> tuple[li
     least = default_min_count(np.hstack([part.counts for part in parts.values()])) if min_count is None else min_count
     if rare := int((total < least).sum()):
         log.info(f"leaving out {rare:,} of {len(words):,} words, with counts below {least}")
+    least = max(least, any(isinstance(part, Runs) for part in parts.values()))  # a slice has the words of all slices
     rows = [row for row in np.argsort(-total, kind="stable")[:first] if total[row] >= least]
     return [words[row] for row in rows], [count[rows] for count in counts]
 
