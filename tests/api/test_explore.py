@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import tiedtools as tt
-from tiedtools.cli import queries
-from tiedtools.vectors.neighbors import Candidates
 from tiedtools.vectors.runs import Runs
 
 pytest.importorskip("plotly", reason='needs pip install ".[explore]"')
@@ -79,8 +77,8 @@ def test_data_of_pages(pages):
 
 def test_the_command_writes_the_page_of_the_library(tmp_path, run, monkeypatch):
     watched = []
-    monkeypatch.setattr(Candidates, "watch", staticmethod(Candidates.watch))
-    monkeypatch.setattr(queries, "progress_bar", lambda blocks, length: watched.append(length) or blocks)
+    monkeypatch.setattr("tiedtools.vectors.neighbors.Candidates.watch", staticmethod(lambda blocks, length: blocks))
+    monkeypatch.setattr("tiedtools.cli.queries.progress_bar", lambda blocks, n: watched.append(n) or blocks)
     VECTORS[:100].write(tmp_path / "v.npy")
     tt.explore(tmp_path / "v.npy", tmp_path / "page.html", first=50, top=3)
     shown = run("explore", tmp_path / "v.npy", "-o", "-", "--first", 50, "--top", 3)

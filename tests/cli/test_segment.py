@@ -93,10 +93,9 @@ def test_types_are_segmentations_that_lstm_reads(run, libraries, tmp_path, kind)
 def test_invalid_utf8_leaves_no_files_or_is_skipped(run, tmp_path, saved):
     (tmp_path / "bad").write_bytes(b"fine\nca\xfft\n")
     for options in ["--chars"], ["--load", saved]:
-        result = run("segment", *options, "-output", tmp_path / "out", tmp_path / "bad")
-        assert result.exit_code == 1 and f"{tmp_path}/bad:2: invalid UTF-8" in result.stderr
-    result = run("segment", "--load", tmp_path / "bad", "-output", tmp_path / "out", tmp_path / "bad")
-    assert result.exit_code == 1 and "bad:1: expected `count morph + morph`" in result.stderr
+        run.fails(1, "/bad:2: invalid UTF-8", "segment", *options, "-output", tmp_path / "out", tmp_path / "bad")
+    args = "--load", tmp_path / "bad", "-output", tmp_path / "out", tmp_path / "bad"
+    run.fails(1, "bad:1: expected `count morph + morph`", "segment", *args)
     assert not (tmp_path / "out").exists()
     result = run("segment", "--chars", "--errors", "ignore", input=b"ca\xfft\n")
     assert (result.exit_code, result.stdout) == (0, "c@@ a@@ t\n") and "skipped 1 invalid" in result.stderr
