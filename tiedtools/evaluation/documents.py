@@ -5,6 +5,7 @@ text without words.
 """
 
 import dataclasses
+import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,35 +41,39 @@ def read(lexicon: Any, paths: list[Any], unit: str = "line", errors: str = "stri
     Returns the codes of all words and line ends, int32 [n], the positions where the N documents begin, and n, int64
     [N + 1], and an iterator over the first lines of the documents that are not queries.
     """
-    V, codes, text = len(lexicon.words), [], []
+    V, ids, text = len(lexicon.words), io.BytesIO(), io.BytesIO()
     table = WordTable([NO_WORD, *lexicon.words[1:]])
     for path in paths:
-        before = len(text)
+        before = text.tell()
         with Decoder(path, errors) as decode:
             for _, block in blocks([path], errors):
-                text.append(decode(block))
-                codes += [ids.copy() for ids in table.encode(block, grow=False, unknown=V)]
-        refuse_empty(path, text[before:])
-        if not text[-1].endswith(NEWLINE):
-            text.append(NEWLINE)
-            codes.append(np.zeros(1, np.int32))
-    codes = np.concatenate(codes)
-    codes[codes == V] = OOV
-    lexicon.oovs += int((codes == OOV).sum())
-    codes = np.concatenate([codes, *(lexicon.codes([*words, NEWLINE]) for words in queries)])
+                decode(block)  # refuses what is not text
+                text.write(block)
+                ids.write(table.encoded(block, grow=False, unknown=V))
+        refuse_empty(path, text.tell() > before)
+        if not block.endswith(b"\n"):
+            text.write(b"\n")
+            ids.write(bytes(4))
+    for words in queries:
+        ids.write(lexicon.codes([*words, NEWLINE]))
+    codes = np.frombuffer(ids.getbuffer(), np.int32)
+    unknown = codes == V
+    codes[unknown] = OOV
+    lexicon.oovs += int(unknown.sum())
     ends = np.flatnonzero(codes == 0)
     begins = np.append(0, ends[:-1] + 1)  # of lines
     new = new_documents(ends > begins, unit)
     asked = len(ends) - len(queries)
     new[asked:] = True
-    lines = itertools.compress("".join(text).split(NEWLINE), new[:asked].tolist())
-    return codes, np.append(begins[new], len(codes)), (" ".join(WORD.findall(line)) for line in lines)
+    text.seek(0)
+    lines = itertools.compress(text, new[:asked].tolist())
+    return codes, np.append(begins[new], len(codes)), (" ".join(WORD.findall(line.decode())) for line in lines)
 
 
 def known_words(lexicon: Any, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which codes are known words, bool [n], and the bounds of the documents among these, int64 [N + 1]."""
     known = lexicon.readable(codes) & (codes != 0)
-    return known, np.append(0, np.cumsum(known))[starts]
+    return known, np.append(0, np.add.reduceat(known, starts[:-1], dtype=np.int64).cumsum())
 
 
 def new_documents(filled: np.ndarray, unit: str) -> np.ndarray:
@@ -193,8 +198,7 @@ class SentenceVectors:
         """Return the rows of all words, int32 [n], the bounds of documents, int64 [N + 1], and their first lines."""
         codes, starts, first_lines = read(self.lexicon, *text)
         known, bounds = known_words(self.lexicon, codes, starts)
-        ids = np.where(codes == OOV, self.lexicon.unk or 0, codes)
-        return self.rows[ids[known]], bounds, first_lines
+        return self.rows[self.lexicon.ids(codes[known])], bounds, first_lines
 
 
 class FastTextSentences:
