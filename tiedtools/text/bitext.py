@@ -17,6 +17,7 @@ import numpy as np
 from tiedtools.base.errors import TiedtoolsError, library
 from tiedtools.base.messages import log
 from tiedtools.kernels.text import tokenize
+from tiedtools.text.counting import BLOCK
 from tiedtools.text.encoding import ranges
 from tiedtools.text.lmtext import read_ids
 from tiedtools.text.sources import counted, shown
@@ -124,8 +125,9 @@ class Side(NamedTuple):
         index = {symbol: k for k, symbol in enumerate(vocab.words)}
         rows = [[0], *([index.get(symbol, 1) for symbol in segmenter.segment(word)] for word in self.words[1:])]
         sizes = np.array([len(row) for row in rows])
-        starts = sizes.cumsum() - sizes
-        return np.concatenate(rows).astype(np.int32)[ranges(starts[self.ids], sizes[self.ids])]
+        starts, symbols = sizes.cumsum() - sizes, np.concatenate(rows).astype(np.int32)
+        parts = np.array_split(self.ids, 1 + self.ids.size // BLOCK)
+        return np.concatenate([symbols[ranges(starts[part], sizes[part])] for part in parts])
 
 
 def encode_pair(sides: Sequence[Side], vocabs: Sequence[Vocab], segmenter: "Segmenter") -> Pair:
