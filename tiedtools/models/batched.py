@@ -34,6 +34,7 @@ class Model(modelfile.Stored):
             self.draw()
         else:
             self.params.fill(values)
+        self.params.starts.clear()  # methods of layers, which have the Params: a cycle would keep the model in memory
 
     def draw(self) -> None:
         self.params.draw(self.config.seed)
