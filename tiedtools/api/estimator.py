@@ -151,7 +151,7 @@ class Estimator(Renaming):
                 if trainer.model is not None:
                     self.trained, self.history = trainer.model, listener.history
         if listener.failure:
-            raise listener.failure
+            raise vars(listener).pop("failure")  # its frames have `listener`: a cycle would keep the model in memory
         return self
 
 

@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import functools
 import os
-import traceback
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
@@ -192,7 +191,7 @@ class Trainer(abc.ABC):
                 model = self.run(EpochLog(files.log, progress or Progress(), files.begin_log), resume)
                 interrupts.check()
             except (KeyboardInterrupt, Diverged) as stop:
-                traceback.clear_frames(stop.__traceback__)  # `files` keeps it, and it would keep the text and the run
+                stop.__traceback__ = None  # `files` keeps `stop`, whose frames would keep the text, the run, and `self`
                 kept = paths.checkpoint and os.path.exists(paths.checkpoint)
                 how = "run again" if paths.resume else "run again with `resume`"
                 again = f"; {how} to continue from {paths.checkpoint}" if kept else ""
