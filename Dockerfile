@@ -12,7 +12,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /source
 
 FROM python:3.13-slim
 RUN --mount=from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir "$(echo /wheels/*.whl)[plot,explore,subwords,text,zst]"
+    pip install --no-cache-dir "$(echo /wheels/*.whl)[plot,explore,subwords,text]"
 # In it, tiedtools makes a folder of mode 0700 that belongs to the user.
 RUN mkdir -m 1777 /cache
 ENV XDG_CACHE_HOME=/cache MPLCONFIGDIR=/tmp

@@ -1,7 +1,6 @@
 """Damage files at random: their bytes, or the contents of archives and compressed files, which are then repacked."""
 
 import bz2
-import contextlib
 import gzip
 import importlib
 import io
@@ -28,9 +27,8 @@ ENCODINGS = "utf-16", "utf-16-le", "utf-32", "latin-1", "cp037"
 PACK = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 UNPACK = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}
 MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zst": b"\x28\xb5\x2f\xfd"}
-with contextlib.suppress(ImportError):  # without the extra [zst]
-    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    PACK["zst"], UNPACK["zst"] = zstd.compress, zstd.decompress
+zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+PACK["zst"], UNPACK["zst"] = zstd.compress, zstd.decompress
 
 
 def decompressed(data):

@@ -1,11 +1,9 @@
 """Test sources of text: files, standard input, iterables, compression, URLs."""
 
 import builtins
-import bz2
 import gzip
 import io
 import itertools
-import lzma
 import os
 import pathlib
 import sys
@@ -14,6 +12,7 @@ import threading
 import pytest
 from common import content, refused, save
 from fakelm import FakeLM
+from fuzzmutations import PACK
 
 from tiedtools.base.errors import TiedtoolsError
 from tiedtools.files.output import refuse_clashes
@@ -24,11 +23,6 @@ from tiedtools.text.sentences import LONGEST_WORD, sources, words_of
 from tiedtools.text.sources import BLOCK, Decoder, open_source, refuse_missing
 
 TEXT = b"".join(b"line %d\n" % k for k in range(30_000))
-
-
-def zstd(data):
-    compression = pytest.importorskip("backports.zstd")
-    return compression.compress(data)
 
 
 def reading(path):
@@ -43,7 +37,7 @@ def as_standard_input(monkeypatch, file):
 
 
 TRAILING = [(gzip.compress, "gzip", tail) for tail in (b"\n", b"\0x", b"nine byte", b"a whole line\n" * 3)]
-TRAILING += [(zstd, "zstd", tail) for tail in (b"\n", b"a whole line\n")]
+TRAILING += [(PACK["zst"], "zstd", tail) for tail in (b"\n", b"a whole line\n")]
 
 
 @pytest.mark.parametrize("pack, name, tail", TRAILING)
@@ -57,7 +51,7 @@ def test_trailing_data_is_distinguished_from_truncation(tmp_path, monkeypatch, p
             reading(as_standard_input(monkeypatch, file))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+@pytest.mark.parametrize("pack", PACK.values())
 def test_truncated_data_is_reported(tmp_path, monkeypatch, pack):
     path, packed = tmp_path / "text", pack(TEXT)
     for again, left in itertools.product((False, True), (12, len(packed) // 2, -1)):
@@ -232,7 +226,7 @@ def test_urls(memory, tmp_path, run):
     assert result.stderr == "tiedtools: memory://missing: cannot be read: No such file or directory; check the name\n"
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zstd])
+@pytest.mark.parametrize("pack", [bytes, *PACK.values()])
 def test_urls_are_read_like_files(tmp_path, memory, pack):
     url, path = memory("text", pack(DATA)), tmp_path / "text"
     path.write_bytes(pack(DATA))

@@ -71,18 +71,13 @@ def test_unknown_extensions_are_refused(run, source, tmp_path, name):
 def test_pipes_and_compressed_files(run, source, tmp_path):
     binary = run("convert", "-", "-", "--to", "binary", input=source.read_bytes()).stdout_bytes
     assert binary.startswith(b"6 2\nThe \0\0\x40\x40")
-    for ending in ("gz", "bz2", "xz"):
+    for ending in ("gz", "bz2", "xz", "zst"):
         path = tmp_path / f"b.bin.{ending}"
         assert run("convert", source, path).exit_code == 0
         assert run("convert", path, "-", "--to", "binary").stdout_bytes == binary
     assert run("convert", source, tmp_path / "b.txt.gz", "--to", "glove").exit_code == 0
     assert gzip.decompress((tmp_path / "b.txt.gz").read_bytes()) == source.read_bytes().partition(b"\n")[2]
-    result = run("convert", source, tmp_path / "b.txt.zst")
-    if "tiedtools[zst]" in result.stderr:
-        pytest.skip("needs a Zstandard library: pip install tiedtools[zst]")
-    assert result.exit_code == 0
-    assert (tmp_path / "b.txt.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
-    assert run("convert", tmp_path / "b.txt.zst", "-").stdout == source.read_text()
+    assert (tmp_path / "b.bin.zst").read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
 
 
 def converted(run, source, *options):

@@ -155,19 +155,13 @@ def split_compression(path: str) -> tuple[str, str | None]:
 
 @contextlib.contextmanager
 def open_packed(path: str, put: Callable[[str, str], Any] = os.replace) -> Iterator[Any]:
-    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst.
-
-    Raises TiedtoolsError if the compressor is not installed.
-    """
+    """Like `open_output`, with the data compressed according to the extension of `path`: .gz, .bz2, .xz, or .zst."""
     compression = split_compression(path)[1]
     with open_output(path, put) as file, contextlib.ExitStack() as stack:
         if compression:
             from xopen import xopen
 
-            try:
-                file = stack.enter_context(xopen(file, "wb", threads=0, format=compression))
-            except ImportError as error:
-                raise TiedtoolsError(f'{error}; pip install "tiedtools[zst]", or write an uncompressed file') from None
+            file = stack.enter_context(xopen(file, "wb", threads=0, format=compression))
         yield file
 
 

@@ -141,8 +141,6 @@ def open_source(path: Any) -> Iterator[BinaryIO]:
             source = opened = path.open() if isinstance(path, Part) else open_url(path)
         # A Part of a plain file may begin like a compressed file; gzip.open returns a file with the name of one.
         file = source if isinstance(path, (Part, *DECOMPRESSED)) else xopen(source, "rb", threads=0)
-    except ImportError as error:
-        raise TiedtoolsError(f'{shown(path)}: {error}; pip install "tiedtools[zst]", or decompress it first') from None
     except OSError as error:
         raise unreadable(shown(path), error) from None
     # xopen returns an uncompressed file object unchanged; standard input must stay open.
