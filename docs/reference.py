@@ -113,6 +113,7 @@ def contexts(command=cli, name="tiedtools", parent=None):
         command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH,
         help_option_names=cli.context_settings["help_option_names"],
     )  # fmt: skip
+    command.get_help_option_names = lambda context: [*context.help_option_names]  # click before 8.5 shuffles them
     yield context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

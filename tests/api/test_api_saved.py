@@ -233,7 +233,7 @@ def test_slices_of_untied_vectors_have_the_frozen_output_of_the_compass(texts, t
     np.testing.assert_array_equal(model.model.emb_out, compass.emb_out[order])
 
 
-def test_an_interrupted_training_is_continued(texts, tmp_path, run, caplog):
+def test_an_interrupted_training_is_continued(texts, tmp_path, messages):
     whole, part, settings = tmp_path / "whole", tmp_path / "part", dict(SETTINGS, shared_negatives=(8, 16, 32))
     (tmp_path / "1830s.txt.gz").write_bytes(gzip.compress(open(texts[2], "rb").read()))
     texts = [*texts[:2], str(tmp_path / "1830s.txt.gz")]
@@ -255,8 +255,8 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, run, caplog):
     refused(lambda: train_slices(settings, texts, str(part), write="concat"), "`write=in`; choose")
     refused(lambda: train_slices(settings, texts, str(part), write="out"), "omit it", kind=tt.Contradiction)
     refused(lambda: train_slices(settings, texts[::-1], str(part)), "compass.npz: was trained on other texts")
-    caplog.set_level("INFO"), train_slices(settings, texts, str(part), trained.append)
-    assert len(trained) == 2 and "already complete (3 slices of 1 run)" in caplog.text
+    train_slices(settings, texts, str(part), trained.append)
+    assert len(trained) == 2 and "already complete (3 slices of 1 run)" in messages()
     assert all((part / name).read_bytes() == (whole / name).read_bytes() for name in names)
     (part / "1830s.runs.checkpoint").touch(), train_slices(settings, texts, str(part), trained.append)
     train_slices(settings, texts, str(part), trained.append, runs=2)  # more than there are

@@ -122,10 +122,10 @@ def test_a_process_that_is_killed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_scripts_without_spaces_are_reported_once(caplog, monkeypatch, processes):
+def test_scripts_without_spaces_are_reported_once(messages, monkeypatch, processes):
     monkeypatch.setattr(raw, "BATCH", 5)
     assert lines_of("a\n漢字\nไทย\n", DEFAULT, processes) == "a\n漢 字\nไ ท ย\n"
-    assert [record.message.split(": ")[0] for record in caplog.records] == ["file"]
+    assert [line.split(": ")[0] for line in messages().splitlines()] == ["file"]
 
 
 @pytest.mark.parametrize("spec", ["lwer", "language=xx", "apostrophes=contractions,language=de", "numbers", "lower=1"])
