@@ -126,7 +126,7 @@ PAPERS inan-figure1 "BETA 1, temperature 5" --options "{SMALL} --size 8"
 PAPERS inan-table2 "half 2, AL" --options "{SMALL} --size 8"
 PAPERS press-wolf-table2 input output --options "-size 8"; PAPERS press-wolf-table4 "skip-gram: input and output"
 PAPERS press-wolf-table8 "English to German, untied" --options "{SMALL} --size 8"
-PAPERS rei-table1 "M = 100, D = 20, by schedule" --options "-hidden 8"; PAPERS rei-table3 "M = 100, D = 20"
+PAPERS rei-table1 "M = 100, D = 20" --options "-hidden 8"; PAPERS rei-table3 "M = 100, D = 20"
 PAPERS assylbekov-table2 "MorphSum RE+RW, PTB small" --options "{SMALL} --size 8";\
  PAPERS assylbekov-table3 MorphSum-RE+RW-PTB-small; PAPERS assylbekov-table5 MorphSum
 """.replace("\\\n", "")
