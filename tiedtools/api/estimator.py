@@ -19,9 +19,9 @@ from tiedtools.runs.progress import Bar, Callback, Callbacks, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import sources
+from tiedtools.text.sources import Path
 from tiedtools.vectors.vectors import Vectors
 
-Path = str | os.PathLike[str]
 BATCH, COUNT = Range(1, 4096), Range(1)
 OF_FILES = dict(binary="output", checkpoint_minutes="checkpoint")  # argument -> what it needs
 Self = TypeVar("Self", bound="Estimator")

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tiedtools.api.estimator import Estimator, Path
+from tiedtools.api.estimator import Estimator
 from tiedtools.api.word2vec import Word2Vec
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import analogysets, similarity
 from tiedtools.text.datasets import locate
-from tiedtools.text.sources import is_path
+from tiedtools.text.sources import Path, is_path
 from tiedtools.vectors.neighbors import METHODS
 from tiedtools.vectors.vectors import Vectors, refuse_absent
 

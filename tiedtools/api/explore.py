@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tiedtools.api.estimator import Path
 from tiedtools.api.evaluation import vectors_of
 from tiedtools.api.slices import read_slices
 from tiedtools.base.errors import Contradiction, TiedtoolsError, library, printable
@@ -25,7 +24,7 @@ from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.evaluation import uncertainty
 from tiedtools.evaluation.comparison import PROJECTIONS, word_map
 from tiedtools.files.output import open_output, refuse_clashes
-from tiedtools.text.sources import counted, is_path
+from tiedtools.text.sources import Path, counted, is_path
 from tiedtools.text.vocab import END
 from tiedtools.vectors.counts import default_min_count
 from tiedtools.vectors.edit import refuse_dimensions

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, Path, refuse_idle
+from tiedtools.api.estimator import BATCH, COUNT, OF_FILES, Estimator, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Contradiction
 from tiedtools.base.settings import Files, LmContinuation, LmReading, Range, checked, documented, one_of
@@ -26,7 +26,7 @@ from tiedtools.network.config import CELLS, SITES, Shorthands, documented_defaul
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.text.raw import as_trained, splitter
 from tiedtools.text.sentences import sources, words_of
-from tiedtools.text.sources import is_path
+from tiedtools.text.sources import Path, is_path
 from tiedtools.text.vocab import END
 from tiedtools.training.schedules import Training
 from tiedtools.vectors.vectors import Vectors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from tiedtools.api.estimator import Path
 from tiedtools.api.language import LanguageModel
 from tiedtools.api.runs import Runs
 from tiedtools.api.translation import Translator
@@ -15,6 +14,7 @@ from tiedtools.base.settings import THREADS, checked, settings_of
 from tiedtools.files.families import FAMILIES, LANGUAGE
 from tiedtools.files.modelfile import WRONG, corrupt, is_model, load_model
 from tiedtools.text.phrases import Phrases
+from tiedtools.text.sources import Path
 from tiedtools.vectors.runs import is_runs
 from tiedtools.vectors.vectors import Vectors
 

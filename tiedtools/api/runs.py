@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tiedtools.api.estimator import Path
 from tiedtools.base.errors import TiedtoolsError, UnknownWord
 from tiedtools.base.settings import Range, checked
 from tiedtools.evaluation import shift, uncertainty
+from tiedtools.text.sources import Path
 from tiedtools.vectors import runs
 from tiedtools.vectors.gensimnames import listed
 from tiedtools.vectors.neighbors import summands

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tiedtools.api.estimator import Path
 from tiedtools.base.errors import Mistyped
 from tiedtools.base.settings import ERRORS, THREADS, Tokenization, checked, documented, one_of, sort_out
 from tiedtools.text.raw import Raw, records
 from tiedtools.text.sentences import Sentences, sources, words_of
-from tiedtools.text.sources import is_path
+from tiedtools.text.sources import Path, is_path
 
 
 @documented(Tokenization)

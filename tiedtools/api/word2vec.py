@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tiedtools.api.estimator import OF_FILES, Estimator, Path, refuse_idle
+from tiedtools.api.estimator import OF_FILES, Estimator, refuse_idle
 from tiedtools.base.aliases import METHODS
 from tiedtools.base.errors import Mistyped, TiedtoolsError
 from tiedtools.base.settings import Continuation, Files, Range, Reading, checked, documented
@@ -14,6 +14,7 @@ from tiedtools.models.word2vec.config import PRESETS, Config, Resampling, Shorth
 from tiedtools.runs.progress import Callback, Progress
 from tiedtools.runs.trainer import Trainer
 from tiedtools.text.sentences import sources
+from tiedtools.text.sources import Path
 from tiedtools.vectors.vectors import Vectors
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import median_filter
-from scipy.stats import false_discovery_control
 
 from tiedtools.evaluation.uncertainty import Estimate, estimate, neighbors
 from tiedtools.text.vocab import END
@@ -79,6 +77,8 @@ def changes(one: Runs, two: Runs, align: bool = True) -> tuple[list[dict[str, An
         order = order[~np.isnan(change[order])]
         n, half = len(order), SIMILAR // 2
         if n > SIMILAR:
+            from scipy.ndimage import median_filter  # imported here because SciPy loads slowly
+
             expected[order] = median_filter(change[order], SIMILAR)[np.clip(np.arange(n), half, n - 1 - half)]
         elif n:
             expected[order] = np.median(change[order])
@@ -147,5 +147,7 @@ def permutation_changes(runs: Runs) -> tuple[list[dict[str, Any]], list[str], li
 
 def adjusted(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return dicts of `permutation_changes` with q, p adjusted for their number (Benjamini and Hochberg 1995)."""
+    from scipy.stats import false_discovery_control  # imported here because SciPy loads slowly
+
     q = false_discovery_control([line["p"] for line in lines]) if lines else ()
     return [{**line, "q": float(value)} for line, value in zip(lines, q)]

@@ -22,6 +22,7 @@ from tiedtools.files import digests
 from tiedtools.text.parts import Part, lines_before
 from tiedtools.text.sentences import LONGEST_WORD, Chunks, Sentences, is_url, open_url, url_size
 
+Path = str | os.PathLike[str]
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 28  # bytes; a compressed file may expand a thousandfold
 LARGEST_LIST = 1 << 28

@@ -10,11 +10,10 @@ import numpy as np
 from tiedtools.base.aliases import Renaming
 from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, library, quoted
 from tiedtools.base.settings import Range, checked, one_of
-from tiedtools.text.sources import counted
+from tiedtools.text.sources import Path, counted
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.norms import unit
 
-Path = str | os.PathLike[str]
 Ranked = list[tuple[str, float]]  # words and scores, best first
 
 

@@ -16,11 +16,11 @@ from tiedtools.base.errors import Contradiction, Mistyped, TiedtoolsError, Unkno
 from tiedtools.base.settings import Range, checked, one_of
 from tiedtools.files import modelfile
 from tiedtools.files.output import open_packed, split_compression
-from tiedtools.text.sources import counted, refuse_missing, word_errors
+from tiedtools.text.sources import Path, counted, refuse_missing, word_errors
 from tiedtools.vectors import formats, matrixfiles, neighbors, staticfolder, streams
 from tiedtools.vectors.counts import word_counts
 from tiedtools.vectors.formats import DTYPES, FOLDER, FORMATS, format_by_name
-from tiedtools.vectors.gensimnames import GensimNames, Path, Ranked, listed
+from tiedtools.vectors.gensimnames import GensimNames, Ranked, listed
 from tiedtools.vectors.modelvectors import WHICH, find_model, read_model
 from tiedtools.vectors.modelvectors import files_read as files_read
 from tiedtools.vectors.norms import Matrix, first_rows, unit
