@@ -206,12 +206,13 @@ def solve(candidates: Candidates, rows: np.ndarray, method: str = "add") -> np.n
 
 
 def terms(cosines: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return (plus, minus), shaped like `cosines`; a score, or its log, is plus b + plus c - minus a."""
+    """Return (plus, minus), from `cosines` or in place; a score, or its log, is plus b + plus c - minus a."""
     if method == "add":
         return cosines, cosines
-    shifted = np.maximum((1 + cosines) / 2, 0)
+    shifted = np.divide(1 + cosines, 2, out=cosines)
+    minus = shifted + np.float32(EPSILON)
     with np.errstate(divide="ignore"):
-        return np.log(shifted), np.log(shifted + np.float32(EPSILON))
+        return np.log(shifted, out=shifted), np.log(minus, out=minus)
 
 
 def summands(question: Any, index: Mapping[Any, int]) -> list[tuple[Any, int]]:
