@@ -39,6 +39,8 @@ def test_one_iter_agrees_with_one_epoch(run, tmp_path, monkeypatch, no_signals):
     ("-rnnlm m -test - -nbest -dynamic .1", "--dynamic has no effect with --nbest\n"),
     ("--checkpoint-minutes 1", "--checkpoint-minutes has no effect without --checkpoint\n"),
     ("-lambda .5", "--lambda has no effect without --lm-prob\n"),
+    ("--decay 2", "--decay has no effect with --schedule halving\n"),
+    ("--one-iter --schedule decay", "--schedule has no effect with --one-iter\n"),
     ("-bptt 2 -bptt-block 4 --defer -direct 1 -direct-order 4 -doc-dim 2 --no-sentences -doc-lr .1", None),
 ])  # fmt: skip
 def test_options_without_effect_in_rnnlm(run, tmp_path, options, message):

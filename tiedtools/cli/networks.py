@@ -17,7 +17,7 @@ from tiedtools.models.lm.config import LstmConfig
 from tiedtools.models.translation import config as translation
 from tiedtools.models.translation.config import BitextReading, TranslationConfig
 from tiedtools.network.config import DROPOUT, Composition, Computation, Dropout, Loss, Optimization, Shorthands, Tying
-from tiedtools.training.schedules import Training, unused
+from tiedtools.training.schedules import Training, of_other_schedules
 
 PRESETS = {  # of each command; `lstm` has only the presets without another cell
     "lm": presets.PRESETS,
@@ -193,7 +193,7 @@ IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllab
 def idle(config: Any, schedule: Any) -> dict[str, str]:
     """Return the options without effect, a dict: name -> reason."""
     reasons = {
-        f"with --schedule {schedule.schedule}": unused(schedule.schedule),
+        f"with --schedule {schedule.schedule}": of_other_schedules(schedule.schedule),
         "with one session": ["restart"] if schedule.sessions == 1 else [],
         "without --optimizer nt-asgd": ["nonmono", "average_after"] if config.optimizer != "nt-asgd" else [],
         "without more --epochs": ["average_after"] if config.average_after >= schedule.epochs else [],

@@ -18,7 +18,7 @@ from tiedtools.models.rnnlm.config import DEFAULTS, MILLIONS, RnnlmConfig, confi
 from tiedtools.text.raw import as_trained, prepared
 from tiedtools.text.sentences import is_url
 from tiedtools.text.sources import read_once, shown
-from tiedtools.training.schedules import Training, unused
+from tiedtools.training.schedules import Training, of_other_schedules
 
 LAYOUT = {
     "Text": LM_TEXT,
@@ -161,9 +161,9 @@ def train_model(ctx: click.Context, as_rnnlm: bool, reads: list[str], print_text
     trainer = Trainer(config, schedule, texts, files, lr=settings.get("lr"), reads=reads, **reading)
     idle = {} if options["rnnlm"] else {"anti_kasparek": "without --rnnlm"}
     if options["one_iter"]:
-        idle |= dict.fromkeys(("valid", "valid_share", "schedule", *unused("constant")), "with --one-iter")
+        idle |= dict.fromkeys(("valid", "valid_share", "schedule", *of_other_schedules("constant")), "with --one-iter")
     else:
-        idle |= dict.fromkeys(unused(schedule.schedule), f"with --schedule {schedule.schedule}")
+        idle |= dict.fromkeys(of_other_schedules(schedule.schedule), f"with --schedule {schedule.schedule}")
     if as_rnnlm:
         idle["write"] = "without --output"
     if trainer.config.block == 1:

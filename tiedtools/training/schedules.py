@@ -147,6 +147,6 @@ SCHEDULES = {"plateau": Plateau, "decay": Decay, "constant": Schedule, "halving"
 USED = {"plateau": ["decay", "min_gain"], "decay": ["decay", "decay_after"], "halving": ["min_improvement"]}
 
 
-def unused(schedule: str) -> list[str]:
+def of_other_schedules(schedule: str) -> list[str]:
     """Return the settings that only other schedules use."""
     return sorted({name for names in USED.values() for name in names} - {*USED.get(schedule, [])})
