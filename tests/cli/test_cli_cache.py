@@ -210,5 +210,6 @@ def test_lines_have_the_figures_of_srilm(run, case):
     for k in 0, 1:
         found = json.loads(run("ppl", model, f"text{k}", "--json").stdout)
         assert [found[name] for name in ("oovs", "zeroprobs", "as_unk")] == [oovs[k], zeroprobs[k], as_unk[k]]
-        n = found["words"] + found["sentences"] - oovs[k] - zeroprobs[k]
-        assert math.log10(found["ppl"]) == pytest.approx(-found["logprob"] / n)
+        for of, unscored in (found, oovs[k]), (found["without_oovs"], max(oovs[k], as_unk[k])):
+            n = found["words"] + found["sentences"] - unscored - zeroprobs[k]
+            assert math.log10(of["ppl"]) == pytest.approx(-of["logprob"] / n)

@@ -196,6 +196,8 @@ def test_a_difference_is_paired_and_its_interval_covers_the_truth(tmp_path):
     known = np.arange(92) < 90
     one, two = (np.arange(92) % 10 < correct for correct in (5, 6))
     lines = by_section(compare(analogy_set, Answered(known, two & known), Answered(np.ones(92, bool), one)))
+    swapped = compare(analogy_set, Answered(np.ones(92, bool), one), Answered(known, two & known))
+    assert swapped[-1]["questions"] == lines["total"]["questions"] == 90
     line = lines["one"]
     assert (line["questions"], line["accuracy"], line["accuracy_first"]) == (90, 0.6, 0.5)
     assert line["difference"] == pytest.approx(0.1)

@@ -21,7 +21,7 @@ from tiedtools.vectors.vectors import Vectors
 
 WORDS = "</s> a b c d e <unk> f g".split()
 VOCAB = Vocab(WORDS, np.arange(9, 0, -1))
-LINES = ["a b c", "", "d", "a b c", "e f zebra g " + "b a " * 40, "c d e f", "g"]
+LINES = ["a b c", "", "d", "a b c", "e f zebra g " + "b a " * 40, "c d e f d c", "g"]
 TEXT = "".join(f"{line}\n" for line in LINES)
 PAPER = dict(sentences=True, learn_start=True)
 KINDS = {"paper": PAPER, "independent": dict(independent=True), "plain": {}, "n-grams": dict(direct=60, **PAPER)}
@@ -66,8 +66,9 @@ def test_the_vector_of_a_line_is_the_one_after_its_end(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lines_are_independent(kind, tmp_path):
+def test_lines_are_independent(kind, tmp_path, monkeypatch):
     """A line's vector does not depend on the other lines of its batch."""
+    monkeypatch.setattr("tiedtools.training.scoring.TIME", 2)  # windows of only padding
     model = rnnlm(**KINDS[kind])
     found = vectors(model, TEXT, "line", tmp_path)
     for line, vector in zip(LINES, found):
@@ -185,6 +186,8 @@ def test_queries_are_sampled_documents_or_lines(run, saved):
     text = b"a b\nc d\n\ne f\n\n\ng\na\n"
     found = json.loads(run("similar", path, "--unit", "doc", "--line", 2, "--json", input=text).stdout)["queries"][0]
     assert found["text"] == "e f" and {line["text"] for line in found["similar"]} == {"a b", "g"}
+    found = run("similar", path, "--unit", "doc", "--query", "a b", "--json", input=text).stdout
+    assert json.loads(found)["queries"][0]["line"] is None  # the first line of a document is not the document
     by_query = run("similar", path, "--query", "a b", input=CORPUS.encode())
     assert by_query.stdout == run("similar", path, "--line", 3, input=CORPUS.encode()).stdout
 
@@ -271,6 +274,8 @@ def test_against_the_equations(a):
     other = [["é", "a"], ["zebra"], ["d"]]
     np.testing.assert_allclose(sentences.fit(SENTENCES).transform(SENTENCES), plain(SENTENCES, a=a), atol=1e-5)
     np.testing.assert_allclose(sentences.transform(other), plain(other, a=a), atol=1e-5)
+    with_unk = tt.SentenceVectors(tt.Vectors(["a", "<unk>"], [[1, 0], [0, 2]])).transform([["a", "zebra"], ["zebra"]])
+    assert with_unk.tolist() == [[0.5, 1], [0, 2]]
     again = tt.SentenceVectors(sentences.word_vectors).transform(other)
     np.testing.assert_allclose(again, sentences.transform(other), atol=1e-5)
 

@@ -224,6 +224,7 @@ def test_similarity_plot(axes):
     toy = SimilaritySet("some/toy$x$", "", pairs, np.array([9.0, 5.0, 7.0, 1.0]))
     judged = judge(plane, toy)
     assert disagreements(toy, judged, 1).tolist() == [0] and disagreements(toy, judged, 9).tolist() == [0, 1, 2]
+    assert disagreements(toy._replace(scores=judged.cosines), judged._replace(cosines=toy.scores), 1).tolist() == [0]
     pictures.similarity(axes, toy, judged, similarity.summarize(toy, judged)[0], disagreements(toy, judged, 1))
     assert axes.get_title(loc="left").startswith("toy$x$: Spearman's rho -0.500 [")
     assert axes.get_title(loc="left").endswith("3 of 4 pairs")

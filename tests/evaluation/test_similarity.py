@@ -93,6 +93,8 @@ def test_policies_for_unknown_words_and_case():
     assert judge(PLANE, toy, case="fallback").known.tolist() == [True, False, True]
     both = Vectors(["us", "US", "a"], [[1, 0], [0, 1], [0, 1]])
     toy = set_of(("US", "a", 1))
+    tied = Vectors(["a", "b", "c"], [[3, 4, 5], [9, 12, 15], [4, 4, 3]])  # equal cosines, but for rounding
+    assert np.ptp(judge(tied, set_of(("a", "c", 1), ("b", "c", 2))).cosines) == 0
     assert [judge(both, toy, case=case).cosines[0] for case in ("as-is", "lower", "fallback")] == [1, 0, 1]
     plain, dotted = "istanbul", "i\u0307stanbul"
     for words, rows in (([plain], [-1, 0, 0]), ([dotted], [-1, 0, 0]), ([plain, dotted], [-1, 1, 1]),
@@ -151,6 +153,7 @@ def test_resamples_depend_on_the_seed_alone_and_are_paired():
     for draws in ([similarity.summarize(s, one)[1] for s in sets], [compare(s, one, two)[1] for s in sets]):
         assert abs(np.corrcoef(draws)[0, 1]) < 0.15
     assert abs(np.corrcoef([compare(s, one, two)[2][1:] for s in sets])[0, 1]) < 0.15
+    assert compare(sets[0], one, two)[0]["high"] < 0 < compare(sets[0], two, one)[0]["low"]
     # The difference of two nearly equal systems has a far narrower interval than either rho.
     rng = np.random.default_rng(6)
     scores = rng.standard_normal(300)
@@ -179,6 +182,9 @@ def test_p_approximates_the_exact_permutation_test(monkeypatch):
     assert differences[0] == pytest.approx(abs(spearman(scores, two) - spearman(scores, one)))
     expected = np.mean(np.array(differences) >= differences[0] - 1e-9)
     assert 0.02 < expected < 0.5
+    drawn = np.random.default_rng(1).integers(2, size=(30, 9)) == 1
+    differences = [rho(np.where(e, a, b)) - rho(np.where(e, b, a)) for e in drawn]
+    assert similarity.exchanges(scores, one, two, 30, 1)[1:] == pytest.approx(differences)
     p = p_value(scores, one, two, 20_000, 1)
     assert p == pytest.approx(expected, abs=4 * math.sqrt(expected / 20_000))
     assert p == p_value(scores, two, one, 20_000, 1)

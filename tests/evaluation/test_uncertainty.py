@@ -79,6 +79,9 @@ def test_neighbors_have_the_cosines_and_ranks_of_each_run():
         expected = np.percentile(ranks, [2.5, 50, 97.5])
         assert [answer[name] for name in ("rank_low", "rank", "rank_high")] == pytest.approx(expected)
         assert answer["in_top"] == sum(rank <= 4 for rank in ranks)
+    runs.matrix[:, 2] = runs.matrix[:, 1]  # of equal cosines, the first has the better rank
+    rank = {answer["neighbor"]: answer["rank"] for answer in uncertainty.neighbors(runs, [[(3, 1)]], top=V)[0]}
+    assert rank["w2"] == rank["w1"] + 1
 
 
 def test_neighbors_and_cosines_of_sums():
@@ -119,6 +122,7 @@ def test_stability_is_the_mean_share_of_neighbors_of_two_runs(monkeypatch):
     monkeypatch.setattr(uncertainty, "BANDS", (1, 11))
     lines, measured = uncertainty.bands(some_runs(missing=[(0, 3)]), sample=1000, seed=1, top=3)
     assert sorted(measured) == list(range(1, V))
+    assert len({tuple(uncertainty.bands(few, 3, seed)[1]) for seed in range(3)}) > 1
     for line, rows, ranks in zip(lines, (range(1, 11), range(11, V)), ("1 to 10", "11 to 39"), strict=True):
         shares = [measured[row] for row in rows]
         mean, reach, n = np.mean(shares), 1.96 * np.std(shares, ddof=1) / math.sqrt(len(rows)), len(rows)
@@ -139,9 +143,12 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
     same = [aligned_cosines(side[k][1:-1], side[k - 1][1:-1], np.ones(V - 2, bool)) for side in (one.matrix, matrix)
             for k in range(3)]  # fmt: skip
     np.testing.assert_allclose([line["expected"] for line in lines], 1 - np.mean(same, 0), atol=1e-5)
+    assert all(line["low"] <= line["change"] <= line["high"] for line in lines)
     assert (only_one, only_two) == ([WORDS[-1]], ["a", "b"]) and max(change, key=change.get) == "w5"
     refused(lambda: shift.changes(one, Runs(WORDS, matrix[..., :-1], one.present, one.counts, {})), "of 6 and of 5")
-    single = [Runs(WORDS, side[:1], one.present[:1], one.counts, {}) for side in (one.matrix, matrix)]
+    mixed = V * np.random.default_rng(4).permutation(V)
+    sides = (one.matrix, one.counts), (matrix, mixed)
+    single = [Runs(WORDS, side[:1], one.present[:1], counts, {}) for side, counts in sides]
     both = Runs(WORDS, one.matrix, one.present, one.counts, {}, one.matrix[1:] + 1)  # with runs on the whole text
     (line,) = (x for x in shift.changes(both, single[1], align=False)[0] if x["word"] == "w4")
     expected = 1 - np.mean([plain_cosine(whole, matrix[0, 4]) for whole in both.whole[:, 4]])
@@ -151,17 +158,20 @@ def test_change_is_the_cosine_after_alignment(monkeypatch):
     sides = [[plain_cosine(a, b) for a, b in zip(first[:, 4], second[:, 4])] for first, second in sides]
     place, _ = (shift.paths({"a": both, "b": later}, [word])[1] for word in ("w4", "w6"))
     assert [place[x] for x in ("cosine", "low", "high")] == pytest.approx(uncertainty.estimate(*sides)[:3], abs=1e-5)
+    assert shift.paths({"a": both, "b": single[0], "c": later}, ["w4"])[2] == {**place, "slice": "c"}
     assert np.isnan(shift.paths({"a": both, "b": single[1]}, ["w4"])[1]["low"])  # as in the table of changes
     table = shift.changes(*single, align=False)[0]
     assert len(table) < shift.SIMILAR and len({line["expected"] for line in table}) == 1
     monkeypatch.setattr(shift, "SIMILAR", 5)
-    near = [line["expected"] for line in shift.changes(*single, align=False)[0]]
-    found = [line["change"] for line in table]
+    order = np.argsort(-(one.counts + mixed)[1:])
+    near = np.array([line["expected"] for line in shift.changes(*single, align=False)[0]])[order].tolist()
+    found = np.array([line["change"] for line in table])[order]
     assert near == [np.median(found[k - 2 : k + 3]) for k in np.clip(range(V - 1), 2, V - 4)]
     unknown = Runs(WORDS, one.matrix, one.present, 0 * one.counts, {})
     assert all(math.isnan(line["count_other"]) and line["count"] for line in shift.changes(one, unknown)[0])
     assert change["w5"] > 1.5 and np.median([*change.values()]) < 0.01
     observed, permuted = np.array([0.5, 0.1, np.nan]), RNG.uniform(0, 1, (99, 3))
+    permuted[0] = 0.5
     p = shift.permutation_p(observed, permuted)
     assert p[0] == (1 + np.sum(permuted[:, 0] >= 0.5)) / 100 and np.isnan(p[2])
     runs = some_runs(runs=6, missing=[(1, 3)])
