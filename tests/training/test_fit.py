@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from toylm import ToyLM
 from tiedtools.base.errors import Diverged
 from tiedtools.cli.report import LmReport
 from tiedtools.files import modelfile
-from tiedtools.runs.progress import EpochLog
+from tiedtools.runs.progress import Callbacks, EpochLog
 from tiedtools.training import fit as fitting
 from tiedtools.training import hogwild
 from tiedtools.training.batches import Batch, Pairs, by_length, streams
@@ -231,6 +232,7 @@ def test_nonfinite_parameters_after_the_last_step_are_detected(quiet, epoch, bro
 
 def test_report_and_log(messages, monkeypatch, tmp_path):
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
+    monkeypatch.setattr(fitting, "time", SimpleNamespace(monotonic=itertools.count().__next__))  # a second per step
     log, path = io.StringIO(), str(tmp_path / "c")
     interrupted(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, Stopping(30), path)
     fit(ToyLM(VOCAB, CONFIG), TRAIN, VALID, TRAINING, EpochLog(log, LmReport(2)), path, resume=True)
@@ -238,10 +240,15 @@ def test_report_and_log(messages, monkeypatch, tmp_path):
     assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
     assert set(lines[0]) == {"epoch", "lr", "train_ppl", "valid_ppl", "words_per_s", "seconds"}
     assert [a["seconds"] < b["seconds"] for a, b in itertools.pairwise(lines)] == [True] * 3
+    assert {line["words_per_s"] for line in lines} == {14.8}  # 207 words in 14 steps
     told = messages().splitlines()
     epochs, progress = ([line for line in told if part in line] for part in ("epoch ", "ETA"))
     assert len(epochs) == 2 and epochs[0].startswith("epoch 3: lr 5, train ppl ") and "valid ppl" in epochs[0]
     assert progress[0].startswith(" 55.4%") and "words/s" in progress[0] and "  ppl " in progress[0]
+    monkeypatch.setattr("tiedtools.runs.progress.time", SimpleNamespace(monotonic=iter([10, 12, 20, 24]).__next__))
+    callbacks = Callbacks(None, (told := []).append, 0.0)
+    callbacks.begin(1000, 400), callbacks.update(600, 1.0, 0.1), callbacks.restart(), callbacks.update(80, 1.0, 0.1)
+    assert [figures["words_per_s"] for figures in told] == [100, 20]  # of this run, and of this epoch
 
 
 RNG = np.random.default_rng(1)
@@ -301,6 +308,7 @@ def test_pairs_left_out_and_by_length(messages):
         "not trained on: 2 sentence pairs empty on one side",
         "not trained on: 1 sentence pair longer than 2 words or symbols",
     ]
+    assert len(Pairs(source, target, 2, 1, longest=4).rows) == 2
     refused(lambda: Pairs(source, target, 2, 1, longest=1), "no sentence pair to train on")
     lengths = [3, 9, 1, 9, 2, 30]
     assert [rows.tolist() for rows in by_length(lengths, 2, 18)] == [[5], [1, 3], [0, 4], [2]]

@@ -93,11 +93,10 @@ def test_min_improvement_is_the_threshold(run, ratio, rates):
 
 
 def test_settings_without_validation_or_halving():
-    model = Counting(VOCAB, CONFIG)  # whose training loss is constant
-    history = fit(model, TRAIN, None, dataclasses.replace(TRAINING, epochs=9), Progress())
-    assert [epoch["lr"] for epoch in history] == [8, 8, 4]
-    run = Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training())
-    assert "min_improvement" not in run.options()
+    run = Fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=9))  # of constant loss
+    assert [epoch["lr"] for epoch in run.go()] == [8, 8, 4] and run.best_epoch == 1
+    names = [Fit(ToyLM(VOCAB, CONFIG), TRAIN, None, Training(sessions=n)).options().keys() for n in (1, 2)]
+    assert not {"min_improvement", "epochs"} & names[0] and "epochs" in names[1]
 
 
 def test_hooks_batches_and_learner_are_called(run):

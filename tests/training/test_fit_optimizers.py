@@ -216,6 +216,8 @@ def test_steps_have_unique_numbers_and_sessions_new_optimizers(quiet, monkeypatc
     monkeypatch.setattr(run.optimizer, "restart", lambda: restarts.append(run.epoch))
     run.go(quiet)
     assert restarts == [2]
+    type(run.optimizer).restart(run.optimizer)
+    assert not any(array.any() for array in run.optimizer.states.values())
 
 
 @pytest.mark.parametrize("scale, expected", [("mean", True), ("sum", False)])

@@ -32,11 +32,13 @@ def test_learning_matches_reference(options):
 def test_batches_and_float32_learn_alike(options):
     check(options, "float32", 1e-4)
     batched, learner = model(**options), model(**options)
-    ids = text(300)
+    ids, start = text(300), learner.params.values.copy()
     (mean,) = epochs(batched, ids)
     logs = learner.learn(ids, 0.1)
     assert mean == pytest.approx(-logs.sum() / (ids >= 0).sum(), rel=1e-12)
     assert_close(values(batched), values(learner), 1e-12)
+    learner.params.set(start)
+    np.testing.assert_array_equal(learner.learn(ids, 0.1), logs)  # no state is left of the first time
 
 
 @pytest.mark.parametrize("doc_dim", [0, 3, 17])
