@@ -94,6 +94,7 @@ def test_save_model_and_log(run, corpus, tmp_path, tie, of_l):
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line.get("epoch") for line in lines] == [1, 2, 3, None]
     assert all(line["loss"] > 0 and line["words_per_s"] > 0 and line["lr"] > 0 for line in lines[:3])
+    assert lines[0]["lr"] == pytest.approx(2 * lines[1]["lr"], rel=0.02)
     assert lines[3]["params"] == 10 * 4 + of_l
 
 

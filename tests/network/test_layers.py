@@ -207,6 +207,13 @@ def test_batch_size_may_change_between_calls(name):
             np.testing.assert_array_equal(a, b)
 
 
+def test_initial_gates_of_highway_layers():
+    params = Bench("highway", (1, 1, 9, 9)).params
+    params.draw(1)
+    gates, biases = np.split(params["l.b"], 2)
+    assert gates == pytest.approx([-2] * 9, abs=0.01) and not biases.any()
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_scores_use_the_full_softmax(name):
     bench = Bench(name, LARGEST, 3)

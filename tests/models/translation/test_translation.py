@@ -136,6 +136,7 @@ def test_limits_of_beam_search():
     assert {len(h.ids) for hs in found for h in hs} == {4}
     word = int(found[0][0].ids[0])
     assert all(word not in h.ids for hs in search(model, source, 3, 4, banned=word) for h in hs)
+    assert all(search(model, source, 1, 4, banned=word))
     found = search(ToyTranslator(target=["</s>", "<unk>", "a"]), sentences(2), 5, 3)
     assert len({tuple(h.ids) for h in found[0]}) == len(found[0]) >= 5
     model = ToyTranslator()

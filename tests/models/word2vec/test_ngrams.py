@@ -202,6 +202,7 @@ def test_unseen_words_are_near_words_with_the_same_stem(inflected, options, tmp_
     vectors = model.vectors if model.vectors.composes else model.word_vectors("in")
     assert vectors.composes and not {*unseen} & {*vectors.words}
     both = vectors.joined(vectors.compose(unseen))
+    assert both.counts.tolist() == [*vectors.counts, *[0] * 6]
     for word in unseen:
         assert both.most_similar(word, topn=3)[0][0].startswith(word[:4])
     model.save(tmp_path / "m.npz")
