@@ -69,6 +69,9 @@ def test_vectors_are_those_of_the_definition(path, tmp_path):
         np.testing.assert_allclose(composed[word], vector(word, WORDS, matrix, settings), rtol=1e-6)
     assert composed.words == ["Straßen", "b", "zz", "where"] and "zz" not in vectors and "" not in vectors
     refused(lambda: vectors.matrix[len(WORDS)], kind=IndexError)
+    data, *_ = model(matrix=matrix * (np.arange(len(matrix)) < len(WORDS))[:, None])  # no n-gram was trained
+    (tmp_path / "m.bin").write_bytes(data)
+    assert Vectors.read(tmp_path / "m.bin").compose(["b", "where"]).words == ["where"]
     data, matrix, _ = model([*WORDS, "new york"], header=dict(version=11, model=3), labels=["__label__a"])
     (tmp_path / "m.bin").write_bytes(data)
     vectors = Vectors.read(tmp_path / "m.bin")

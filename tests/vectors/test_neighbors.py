@@ -63,6 +63,7 @@ def test_odd_vectors(text):
     assert neighbors(vectors, []) == []
     vectors = Vectors(["tiny", "huge", "one"], np.array([[1e-30, 0], [1e30, 1e30], [1, 0]], np.float32))
     assert_same(neighbors(vectors, ["tiny"])[0], [("one", 1), ("huge", np.sqrt(0.5))])
+    assert Vectors(["a", "b"], [[2.2e-22, 0], [1, 0]]).similarity("a", "b") == pytest.approx(1)
     vectors = Vectors(["a", "bad", "b"], np.array([[1, 0], [np.nan, 1], [1, 1]], np.float32))
     assert [word for word, _ in neighbors(vectors, ["a"])[0]] == ["b"]
     assert neighbors(vectors, ["bad"]) == [[]]
@@ -72,7 +73,7 @@ def test_sums_of_words_and_equal_words():
     matrix = np.array([[1, 0], [0, 1], [-1, -1], [0, 0]], np.float32)
     vectors = Vectors(["new", "york", "new york", "nbsp\u00a0york"], matrix)
     assert summands("new york", vectors.index) == [("new york", 1)]
-    assert summands("york - new", vectors.index) == [("york", 1), ("new", -1)]
+    assert summands("york - new york", vectors.index) == [("york", 1), ("new", -1), ("york", 1)]
     assert summands("york-new", vectors.index) == [("york-new", 1)]  # which models with subwords compose
     assert summands("nbsp\u00a0york", {}) == [("nbsp\u00a0york", 1)]
     assert neighbors(vectors, ["new york"], 1) == [[("nbsp\u00a0york", 0)]]
