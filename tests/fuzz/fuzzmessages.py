@@ -17,7 +17,7 @@ WHOLE = re.compile(
     r"|not a (file of runs|run manifest), or corrupt \(|is not a file of runs"
     r"|not a tiedtools (model|checkpoint), or corrupt \(|not a model of rnnlm, or corrupt \(|is not in model format "
     r"|is a (model|checkpoint)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
-    r"|was created with |written by |contains a model file|is in NumPy's |is not a model file"
+    r"|was created with(out)? |written by |contains a model file|is in NumPy's |is not a model file"
     r"|is a binary file|has no line for the word "
 )
 VERBS = """add check choose close convert copy correct decompress delete drop get give lower make name pip quote read
@@ -67,6 +67,6 @@ def judge(message, path, files, reader=""):
     allowed = next((REMEDIES[start] for start in REMEDIES if reader.startswith(start)), set())
     for option in OPTION.finditer(problem):
         if option[0] not in allowed or option.start() < remedy.start():
-            if not problem.startswith("was created with "):  # which names options of the resumed run
+            if not re.match("was created with(out)? ", problem):  # which names options of the resumed run
                 return f"an option that was not given: {option[0]}"
     return None
