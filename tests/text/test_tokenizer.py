@@ -85,7 +85,7 @@ def test_tokenizing_again_changes_nothing(text, spec):
     ("language=it", "dell'arte po'", "dell' arte po'"), ("apostrophes=split", "don't", "don ' t"),
     ("apostrophes=split,punctuation=drop", "don't", "don t"), ("apostrophes=drop", "don't", "dont"),
     ("hyphens=keep", "state-of-the-art - a‑b", "state-of-the-art - a-b"),
-    ("sentences", "Is it? “Yes.” No… 3 won", "Is it ?\n“ Yes . ”\nNo …\n3 won"),
+    ("sentences", "Is it? “Yes.” No… 3 Ես։ 好。」 是", "Is it ?\n“ Yes . ”\nNo …\n3 Ես ։\n好 。 」\n是"),
     ("sentences", "Dr. A. B. Lee of the U.S. Army. it... And", "Dr . A . B . Lee of the U.S . Army . it . . .\nAnd"),
     ("sentences,language=de", "Am 3. Mai war z.B. Ruhe. Dann", "Am 3 . Mai war z.B . Ruhe .\nDann"),
     ("sentences,punctuation=drop,lower", "... One. ... Two", "one\ntwo"),

@@ -96,7 +96,7 @@ class Tokenizer:
         ordinal = r"|\d\." if rules.language in ORDINALS else ""
         self.begins = compiled(r"[^\w\s]*[\p{Lu}\p{Lt}\p{Lo}\p{N}]")
         question = ";" if rules.language == "el" else ""  # the mark of Greek, in NFC
-        self.ends = compiled(rf"[.!?…‽؟।۔{question}][\p{{Pe}}\p{{Pf}}\p{{Pi}}\"'*_]*\Z")
+        self.ends = compiled(rf"[\p{{Sentence_Terminal}}…{question}][\p{{Pe}}\p{{Pf}}\p{{Pi}}\"'*_]*\Z")
         self.goes_on = compiled(rf"(?i)\P{{L}}*(?:(?:\p{{L}}\.)+|(?:{ABBREVIATIONS})\.{ordinal})")
         self.apostrophes = rules.apostrophes or ("contractions" if rules.language in ELISIONS else "keep")
         self.keeps = {self.apostrophes, rules.numbers, rules.urls, rules.punctuation} == {"keep"}
