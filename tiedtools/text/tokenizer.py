@@ -72,7 +72,7 @@ class Remembered(dict[str, str]):
 
 
 class Tokenizer:
-    """Splits raw text into words as a Tokenization says; whitespace, Unicode's included, always separates words.
+    """Splits raw text into words as a Tokenization says; whitespace and zero-width spaces always separate words.
 
     No rule looks beyond whitespace, except for ends of sentences. So the words of each string between whitespace are
     remembered: most strings of a text are frequent ones. Strings of ASCII, and whole lines if the rules allow it, are
@@ -89,7 +89,7 @@ class Tokenizer:
         words, ascii_words = (WORDS.format(more=more.format(**kind), **kind) for kind in (UNICODE, ASCII))
         self.word, self.ascii_word = compiled(f"(?w){words}"), re.compile(ascii_words, re.ASCII)
         self.address = compiled(ADDRESS)
-        self.control = compiled(r"[\p{Cc}\u00ad\ufeff]")
+        self.control = compiled(r"[\p{Cc}\p{Bidi_Control}\u00ad\u2060\ufeff]")
         self.letter, self.digit = compiled(r"[\p{L}\p{N}]"), compiled(r"\p{Nd}")
         self.number = compiled(r"\p{Nd}+(?:[.,'’_٫٬]\p{Nd}+)*")
         self.no_spaces = compiled(NO_SPACES)
@@ -118,7 +118,7 @@ class Tokenizer:
         if self.keeps and not self.rules.sentences and line.isascii() and line.isprintable():
             if not may_have_address(line):
                 return self.cased(" ".join(self.ascii_word.findall(line)))
-        return "".join(map(self.remembered.__getitem__, line.split()))[1:]
+        return "".join(map(self.remembered.__getitem__, line.replace("\u200b", " ").split()))[1:]
 
     def cased(self, text: str) -> str:
         """Return the text in lower case if the rules say so."""
