@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import rnnlmcase
 from common import refused
 from fitcase import CONFIG, TRAIN, VALID, VOCAB, Calling, Stopping, fit, interrupted, trained
 from toylm import ToyLM
@@ -76,8 +77,7 @@ def test_small_improvements_end_training_and_worse_epochs_are_undone(run):
     assert seen == [3, 6, 9, 12, 15, 18]
     done, seen, rates = run([5.0, 6.0, 4.0, 4.5])
     assert seen == [3, 3, 6, 6]  # instead of 3, 6, 6, 9
-    assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3
-    assert done.model.params.values[0] == 6
+    assert rates == [8, 8, 4, 2] and done.schedule.over and done.best_epoch == 3 and done.model.params.values[0] == 6
     # 4.4 improves on 4.5 but not on the best, 4.0, which is restored after one more epoch without improvement.
     done, seen, rates = run([5.0, 4.0, 4.5, 4.4, 4.39])
     assert rates == [8, 8, 8, 4, 2] and done.schedule.over and done.best_epoch == 2
@@ -147,8 +147,7 @@ def test_resumed_run_is_bitwise_identical(tmp_path, after):
     interrupted(ToyLM(VOCAB, CONFIG), TRAIN, VALID, training, Stopping(after), path)
     again, figures = trained(training, checkpoint=path, resume=True)
     assert again.tobytes() == values.tobytes() and [epoch["lr"] for epoch in figures] == rates
-    # A finished run stays finished.
-    again, figures = trained(training, checkpoint=path, resume=True)
+    again, figures = trained(training, checkpoint=path, resume=True)  # a finished run stays finished
     assert again.tobytes() == values.tobytes() and len(figures) == len(rates)
 
 
@@ -165,9 +164,10 @@ def test_batches_begin_the_resumed_epoch(tmp_path):
 
 def test_messages_of_rnnlms_schedule(monkeypatch, messages):
     model = Counting(VOCAB, CONFIG)
-    model.remedy = OnlineLearner.remedy
     model.step = lambda batch, state, number, lr: (math.nan, 10, 0.0, state)
-    refused(lambda: fit(model, TRAIN, None, TRAINING, Progress()), "in epoch 1, after 0", " or `doc_lr`", kind=Diverged)
+    for options, named in (rnnlmcase.DOC, "`cutoff`, or `doc_lr`"), ({}, "`lr` or `cutoff`"):
+        model.remedy = OnlineLearner(rnnlmcase.model(**options)).remedy
+        refused(lambda: fit(model, TRAIN, None, TRAINING, Progress()), "in epoch 1, after 0", named, kind=Diverged)
     monkeypatch.setattr("tiedtools.cli.report.LINE_EVERY", 0)
     fit(Counting(VOCAB, CONFIG), TRAIN, None, dataclasses.replace(TRAINING, epochs=2), LmReport(2))
     told = [line.split()[0] for line in messages().splitlines() if "ETA" in line]

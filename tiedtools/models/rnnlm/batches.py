@@ -68,10 +68,9 @@ class OnlineLearner:
     States: see Rnnlm.carried.
     """
 
-    remedy = "lower `lr`, `cutoff` or `doc_lr`"
-
     def __init__(self, model: Any) -> None:
         self.model, self.optimizer = model, Optimizer(model.params)
+        self.remedy = "lower `lr`, `cutoff`, or `doc_lr`" if model.config.doc_dim else "lower `lr` or `cutoff`"
 
     def begin(self) -> State:
         self.model.begin()
