@@ -145,8 +145,7 @@ def test_every_kind_of_source_reads_the_same(path, make):
 
 
 def test_paths_open_files_and_urls(path, tmp_path):
-    words, ids = read([str(path), path])
-    assert (words, ids) == (read(path)[0], read(path)[1] * 2)
+    assert read([str(path), path]) == (read(path)[0], read(path)[1] * 2)
     with open(path) as file:
         file.readline()
         assert read(file) == read(SENTENCES[1:]) and not file.closed
@@ -200,6 +199,7 @@ def test_other_sources_are_refused(source, problem):
     with pytest.raises(TiedtoolsError, match=problem) as raised:
         read(source)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+    assert isinstance(raised.value, ValueError | OSError) or "no words" in problem
 
 
 DATA = b"".join(b"a line %d\n" % k for k in range(5000))

@@ -39,9 +39,9 @@ def sources(source: Any) -> list[Any]:
         raise Mistyped("expected a path, a file, or an iterable of sentences, found bytes; decode them")
     if hasattr(source, "read"):
         if getattr(source, "closed", False):
-            raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
+            raise Contradiction(f"{getattr(source, 'name', 'file')}: is closed; give an open file")
         if callable(readable := getattr(source, "readable", None)) and not readable():
-            raise TiedtoolsError(f"{getattr(source, 'name', 'file')}: is open for writing; open it for reading")
+            raise Contradiction(f"{getattr(source, 'name', 'file')}: is open for writing; open it for reading")
         return [source]
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         paths = [os.fspath(path) for path in source]
@@ -150,12 +150,12 @@ def as_line(number: int, sentence: Any) -> bytes:
         try:
             data = word.encode()
         except UnicodeEncodeError:
-            raise TiedtoolsError(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
+            raise Contradiction(f"{where}: {quoted(word)} is not valid Unicode; decode the text as UTF-8") from None
         if data.split() != [data] or b"\0" in data:
             what = "is empty or contains whitespace or a zero byte"
-            raise TiedtoolsError(f"{where}: {quoted(word)} {what}; split or remove it")
+            raise Contradiction(f"{where}: {quoted(word)} {what}; split or remove it")
         if len(data) > LONGEST_WORD:
-            raise TiedtoolsError(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
+            raise Contradiction(f"{where}: a word of more than {LONGEST_WORD:,} bytes; is this plain text?")
     return line + b"\n"
 
 
