@@ -114,7 +114,7 @@ def words(
     from tiedtools.vectors.vectors import Vectors
 
     idle = {"first": "with WORD"} if words else {"top": "without WORD"}
-    warn_idle(click.get_current_context(), idle)
+    warn_idle(click.get_current_context(), idle | ({"seed": "with --method pca"} if method == "pca" else {}))
     vectors = Vectors.read(path, **reading)
     for word in (unknown := [word for word in words if word not in vectors]):
         click.echo(f"tiedtools: {path}: no vector for {word!r}", err=True)
@@ -213,5 +213,6 @@ def explore(path: str, target: str, **options: Any) -> None:
     """
     from tiedtools.api.explore import explore
 
+    warn_idle(click.get_current_context(), {"seed": "with --projection pca"} if options["projection"] == "pca" else {})
     show_progress()
     explore(path, target, **options)
