@@ -28,6 +28,9 @@ HASWELL = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
 }
 BLAS_THREADS = "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"  # thread counts that OpenBLAS reads
+QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota and its period
+# A line of /proc/self/mountinfo: the group at the root of the mount, the mount point, the type, and the options.
+MOUNT = re.compile(r"^\S+ \S+ \S+ (/\S*) (/\S*) .*- (cgroup2?) \S+ (\S+)$", re.M)
 
 
 def choose_processor() -> None:
@@ -104,11 +107,6 @@ def cpu_fields() -> dict[str, list[str]]:
 
 def is_amd() -> bool:
     return "AuthenticAMD" in cpu_fields().get("vendor_id", [])
-
-
-QUOTAS = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")  # files of cgroup v2 and v1: a quota and its period
-# A line of /proc/self/mountinfo: the group at the root of the mount, the mount point, the type, and the options.
-MOUNT = re.compile(r"^\S+ \S+ \S+ (/\S*) (/\S*) .*- (cgroup2?) \S+ (\S+)$", re.M)
 
 
 def available_cores() -> int:

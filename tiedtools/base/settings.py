@@ -14,6 +14,10 @@ from tiedtools.base.errors import Contradiction, Mistyped, quoted
 T = TypeVar("T")
 Mistake = tuple[str, object]  # a message, and whether it applies, as a truth value
 SIDES = "in", "out", "sum", "concat"  # word vectors of most models; see vectors.Vectors.of
+ERRORS = "strict", "replace", "ignore"  # what to do with invalid UTF-8
+DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
+NONE = "none"  # value of `phrases`
+SPLIT = "tokenize", "phrases"  # settings of the text that continued training keeps
 
 
 class Range(NamedTuple):
@@ -149,12 +153,6 @@ def full_help(field: Any, defaults: dict[str, Any]) -> str:
     text = help if isinstance(help, str) else " ".join(f"{value}: {text}" for value, text in help.items())
     default = defaults.get(field.name, field.default)
     return text if "[default: " in text or default is None else f"{text}  [default: {default}]"
-
-
-ERRORS = "strict", "replace", "ignore"  # what to do with invalid UTF-8
-DEFAULT, WORDS = "default", "words"  # values of `tokenize`: all defaults; the text is words already
-NONE = "none"  # value of `phrases`
-SPLIT = "tokenize", "phrases"  # settings of the text that continued training keeps
 
 
 @dataclasses.dataclass(frozen=True)

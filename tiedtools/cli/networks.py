@@ -88,6 +88,12 @@ NMT_CHANGED = CHANGED | dict(
 )  # fmt: skip
 NMT_DEFAULTS = translation.DEFAULTS | {f"drop_{site}": DROPOUT for site in translation.SITES["standard"]}
 
+OF_LAYERS = "init_lstm forget_bias transform_bias".split()  # of a new model
+OF_NEW_WORDS = "min_count max_vocab init init_bias init_by_width".split()
+# Settings that, with --hidden or --layer-widths, give all dimensions, so that --size gives none.
+OF_SIZE = {"morphs": ["subword_dim", "highway_dim"], "syllables": ["highway_dim"], "chars": ["filters"]}
+IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
+
 
 @click.command("lm", cls=SectionedCommand, short_help="Train a language model: LSTM, GRU, or RHN.")
 @texts_argument
@@ -181,13 +187,6 @@ def log_preset(ctx: click.Context, config: Any, schedule: Any, reading: dict[str
         changed = {name: actual[name] for name, value in values.items() if actual[name] != value}
         unchanged = {name: value for name, value in values.items() if name not in changed}
         log.info(f"preset {name}: {as_options(unchanged)}" + (f"; changed: {as_options(changed)}" if changed else ""))
-
-
-OF_LAYERS = "init_lstm forget_bias transform_bias".split()  # of a new model
-OF_NEW_WORDS = "min_count max_vocab init init_bias init_by_width".split()
-# Settings that, with --hidden or --layer-widths, give all dimensions, so that --size gives none.
-OF_SIZE = {"morphs": ["subword_dim", "highway_dim"], "syllables": ["highway_dim"], "chars": ["filters"]}
-IDLE_WITH_SUBWORDS = {"morphs": "language filters", "chars": "language", "syllables": "filters"}
 
 
 def idle(config: Any, schedule: Any) -> dict[str, str]:

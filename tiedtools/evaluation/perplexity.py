@@ -25,6 +25,7 @@ from tiedtools.training import scoring
 BATCH = 64  # lines per batch if lines are scored independently
 LN10 = math.log(10)
 OOV_NBEST = -5  # log10 probability of a word that cannot be scored in a hypothesis
+REPEAT = None  # for `mean_probabilities`, the previous word
 
 
 class Piece(NamedTuple):
@@ -185,9 +186,6 @@ def score_text(
         unk = np.int32(lexicon.unk or 0)
         for at, logprobs in scoring.streams(model, codes, batch, ids=lambda part: np.where(part == OOV, unk, part)):
             yield Piece(None, codes[at], reject_nan(logprobs))
-
-
-REPEAT = None  # for `mean_probabilities`, the previous word
 
 
 def codes(lexicon: Lexicon, words: Iterable[Any]) -> dict[Any, Any]:

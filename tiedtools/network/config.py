@@ -23,6 +23,8 @@ SITES = {
     "gal": ("word", "emb", "layer", "state", "out"),
     "locked": ("word", "emb", "layer", "out"),
 }
+RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers that hardly depend on the loss scale
+DROPOUT = 0.3  # probability at all sites where neither a preset nor the caller says otherwise
 
 
 def numbers(text: object) -> list[int] | None:
@@ -273,10 +275,6 @@ class Computation(Checked):
     def mistakes(self) -> Iterator[Mistake]:
         wrong = self.precision == "bfloat16" and self.dtype != "float32"
         yield "`precision='bfloat16'` requires `dtype='float32'`", wrong
-
-
-RATES = {"adadelta": 1.0, "adam": 0.001}  # learning rates of optimizers that hardly depend on the loss scale
-DROPOUT = 0.3  # probability at all sites where neither a preset nor the caller says otherwise
 
 
 @dataclasses.dataclass(frozen=True)

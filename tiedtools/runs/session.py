@@ -10,6 +10,9 @@ import numpy as np
 from tiedtools.runs.checkpoints import Checkpoint
 from tiedtools.runs.progress import Listener, Progress
 
+WORST_LOSS = 2.0  # mean loss of an epoch above which training has diverged, relative to that of uniform predictions
+LARGEST = 1e4  # magnitude of a parameter
+
 
 class Session:
     """Base class of a training run of one model. The constructor validates its arguments; `go` may take hours.
@@ -52,10 +55,6 @@ class Session:
     def seconds(self) -> float:
         """Seconds of training so far, including earlier runs."""
         return self.elapsed if self.began is None else time.monotonic() - self.began
-
-
-WORST_LOSS = 2.0  # mean loss of an epoch above which training has diverged, relative to that of uniform predictions
-LARGEST = 1e4  # magnitude of a parameter
 
 
 def is_sane(*arrays: np.ndarray) -> bool:

@@ -12,6 +12,11 @@ from tiedtools.network.network import State
 from tiedtools.network.optimizers import Optimizer
 from tiedtools.text.sources import counted
 
+# Lengths of random windows: standard deviation, minimum, and probability of the mean T instead of T / 2, as in the code
+# of Merity et al. 2018.
+DEVIATION, SHORTEST, FULL = 5, 5, 0.95
+GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
+
 
 class Batch(NamedTuple):
     """Words of a step, int32 [T, B] each, and a factor of its learning rate.
@@ -44,11 +49,6 @@ class Learner:
         nll, predicted, state = self.model.train_step(ids, targets, state, number)
         norm = self.optimizer.update(lr * lr_factor) if math.isfinite(nll) else math.nan
         return nll, predicted, norm, state
-
-
-# Lengths of random windows: standard deviation, minimum, and probability of the mean T instead of T / 2, as in the code
-# of Merity et al. 2018.
-DEVIATION, SHORTEST, FULL = 5, 5, 0.95
 
 
 class Windows:
@@ -116,9 +116,6 @@ def streams(ids: np.ndarray, batch: int) -> np.ndarray:
         problem = f"{counted(len(ids), 'token')} {'is' if len(ids) == 1 else 'are'} too few"
         raise TiedtoolsError(f"{problem} for batch size {batch}; lower `batch` or give more text")
     return np.ascontiguousarray(ids[: length * batch].reshape(batch, length).T)
-
-
-GROUP = 20  # batches whose pairs are sorted by length together, as in DL4MT
 
 
 class Lines:

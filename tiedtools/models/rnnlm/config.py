@@ -13,6 +13,8 @@ MAX_ORDER = 20  # n-gram order, as in rnnlm; repeats kernels/rnnlm/ngrams.py, so
 MAX_STEPS = 10_000  # steps of backpropagation through time; each thread stores the activations of every step
 MILLIONS = 10**4  # largest number of n-gram weights, in millions
 SEGMENT = 512  # words of a sentence stored for backpropagation
+ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
+DEFAULTS = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +94,6 @@ class RnnlmConfig(Checked):
 
     # Window and batch size of `scoring.evaluate`.
     steps, batch = 8192, 1
-
-
-ENDLESS = 2**31 - 1  # number of epochs: until validation no longer improves
-DEFAULTS = dict(schedule="halving", lr=0.1, epochs=ENDLESS, clip=0.0, eval_batch=1)
 
 
 def configure(direct: float = 0.0, size: int | None = None, **options: Any) -> list[Any]:

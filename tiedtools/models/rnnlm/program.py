@@ -25,6 +25,9 @@ from tiedtools.vectors.rnnlmformat import LABELS, VERSION, Contents
 
 LN10 = math.log(10)
 LEAST_WORDS = 10_000  # minimum number of words between two writes within an epoch, as in rnnlm
+BLOCK = 1 << 16  # numbers formatted at a time
+LONGEST = 16  # maximum bytes of a formatted number
+UNKNOWN = -1e8  # log probability of a validation text that has not been scored
 
 
 class ModelFile(Hooks):
@@ -165,11 +168,6 @@ def progress(run: Fit) -> dict[str, Any]:
 def scored(run: Fit) -> int:
     """Return the number of words predicted in the validation text."""
     return 0 if run.valid_ids is None else int(np.count_nonzero(run.valid_ids >= 0))
-
-
-BLOCK = 1 << 16  # numbers formatted at a time
-LONGEST = 16  # maximum bytes of a formatted number
-UNKNOWN = -1e8  # log probability of a validation text that has not been scored
 
 
 def holds(config: RnnlmConfig) -> bool:

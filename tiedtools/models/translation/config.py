@@ -8,6 +8,8 @@ from tiedtools.network import config as parts
 from tiedtools.training.schedules import Training
 
 VECTORS = "source", *SIDES  # names of the word vectors
+SITES = {"standard": ("emb", "annotation", "out")}
+DEFAULTS = dict(optimizer="adam", decay=2.0, clip=1.0, epochs=30)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +36,6 @@ class TranslationConfig(parts.Computation, parts.Optimization):
     max_length: int = setting(100, Range(1, 10**5), metavar="N")(
         "Omit training pairs with more than N words or symbols on either side."
     )
-
-
-SITES = {"standard": ("emb", "annotation", "out")}
-DEFAULTS = dict(optimizer="adam", decay=2.0, clip=1.0, epochs=30)
 
 
 @dataclasses.dataclass(frozen=True)

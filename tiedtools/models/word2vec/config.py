@@ -11,6 +11,13 @@ from tiedtools.base.settings import SEEDS, THREADS, Checked, Mistake, Range, Rea
 ROWS = 4  # repeats kernels/base/tiles.py, so that this module does not import Numba
 LEAST, MOST = (1, ROWS, ROWS), (2**10, 2**12, 2**16)  # limits of `shared_negatives`
 LR = {"cbow": (0.05, 0.2), "skipgram": (0.025, 0.035)}  # default learning rates: word2vec.c's, with fit_pmi
+PRESETS: dict[str, dict[str, Any]] = {
+    # Bojanowski et al. 2017, and the defaults of fastText 0.9.2; `init_range` is 1 / size.
+    "fasttext": dict(
+        subwords="ngrams", architecture="skipgram", lr=0.05, min_alpha=0.0, size=100, window=5, epochs=5,
+        min_count=5, negative=5, ns_exponent=0.5, sample=1e-4, min_n=3, max_n=6, buckets=2_000_000,
+    )
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,15 +181,6 @@ class Resampling(Checked):
         "With `runs`, unit of resampling; empty lines separate paragraphs, and `field` reads records."
         "  [default: record with `field`, file if there are several texts, otherwise line]"
     )
-
-
-PRESETS: dict[str, dict[str, Any]] = {
-    # Bojanowski et al. 2017, and the defaults of fastText 0.9.2; `init_range` is 1 / size.
-    "fasttext": dict(
-        subwords="ngrams", architecture="skipgram", lr=0.05, min_alpha=0.0, size=100, window=5, epochs=5,
-        min_count=5, negative=5, ns_exponent=0.5, sample=1e-4, min_n=3, max_n=6, buckets=2_000_000,
-    )
-}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

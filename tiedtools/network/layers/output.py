@@ -16,6 +16,7 @@ from tiedtools.network.tables import Table
 # Predictions per block of kernels/output/softmax.py. With a large vocabulary, blocks shrink to limit the number of
 # scores to SCORES and save memory, but to no less than a quarter of ROWS, because each block reads all of W.
 ROWS, SCORES = 704, 1 << 24
+Draw = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]  # words, and a function from words to expected counts
 
 
 class Softmax:
@@ -100,9 +101,6 @@ class Softmax:
         stats = buffer("best stats", threads, 4, B)
         self.team(topk.most_probable, logprobs, ids, *scratch, stats, x, *self.weights())
         return logprobs[0], ids[0]
-
-
-Draw = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]  # words, and a function from words to expected counts
 
 
 class SampledSoftmax(Softmax):
