@@ -66,23 +66,17 @@ class LstmConfig(parts.Computation, parts.Optimization, parts.Loss, parts.Dropou
 
     def __post_init__(self) -> None:
         widths = parts.numbers(self.layer_widths) or []
-        defaults = {"layers": len(widths) or 2, "hidden": widths[-1] if widths else self.size, "init_lstm": self.init}
-        for name, default in (defaults | OF_RHN if self.cell == "rhn" else defaults).items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, default)
-        if self.subwords:
-            self.complete()
-        super().__post_init__()
-
-    def complete(self) -> None:
-        """Replace None in settings of subwords by defaults for the kind of subwords."""
-        sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size)}
         chars = 15, sum(parts.numbers(self.filters) or [self.size])
-        for name, default in zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), chars)):
+        sizes = {"morphs": (self.size, self.size), "syllables": (50, self.size), "chars": chars}
+        defaults = {"layers": len(widths) or 2, "hidden": widths[-1] if widths else self.size, "init_lstm": self.init}
+        defaults |= OF_RHN if self.cell == "rhn" else {}
+        defaults |= zip(("subword_dim", "highway_dim"), sizes.get(str(self.subwords), ()))
+        for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
-        if self.tying == "untied" and self.reuse != "plain" and self.width != self.hidden:
+        if self.subwords and self.tying == "untied" and self.reuse != "plain" and self.width != self.hidden:
             object.__setattr__(self, "tying", "linear")
+        super().__post_init__()
 
     @property
     def width(self) -> Any:
