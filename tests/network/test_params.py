@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import pickle
 import threading
 import time
 
@@ -243,7 +242,7 @@ def test_a_team_survives_fork():
             os._exit(3)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     team(sums, np.ones((4, 3), np.int64), totals)
-    assert (totals == 2).all() and pickle.loads(pickle.dumps(team)).threads == 3
+    assert (totals == 2).all()
 
 
 @jit

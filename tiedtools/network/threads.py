@@ -55,9 +55,6 @@ class Team:
         self.lock = threading.RLock()
         TEAMS.add(self)
 
-    def __reduce__(self) -> tuple[type, tuple[int]]:
-        return Team, (self.threads,)
-
     def start(self) -> None:
         """Start the other threads. Raises TiedtoolsError if the system cannot start them all."""
         gate = lines(GROUPS + 16 * self.threads, np.int64)
