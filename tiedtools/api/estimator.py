@@ -132,15 +132,13 @@ class Estimator(Renaming):
         stderr = None if getattr(sys.stderr, "closed", False) else sys.stderr
         if progress is None:
             progress = "ipykernel" in sys.modules or getattr(stderr, "isatty", bool)()
-        if progress is True and stderr is None:
-            progress = None
-        if progress is True:
+        if progress is True and stderr is not None:
             progress = Bar()
             progress.perplexities = trainer.schedule is not None
         if self.trained is not None and not (trainer.files.resume or trainer.origin):
             what = "the model is already trained: `fit` trains a new one from scratch"
             log.warning(f"{what}; to continue a run, give `checkpoint` FILE to both runs, and `resume` to the second")
-        listener = Callbacks(on_epoch, on_timer, timer_seconds, progress or None)
+        listener = Callbacks(on_epoch, on_timer, timer_seconds, progress if isinstance(progress, Progress) else None)
         with interrupts.listening():
             try:
                 trainer.train(listener)
