@@ -51,20 +51,19 @@ class Softmax:
             w_along=(words, n), w_down=(words, n), z_along=(words, rows), z_down=(words, rows),
         )  # fmt: skip
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return W [V, n], with padded rows, and b [V], or [0] without a bias."""
-        return self.table.matrix(), self.params[self.b]
+    def weights(self) -> Weights:
+        """Return the kernel's Weights: W [V, n], with padded rows, and b [V], or [0] without a bias."""
+        return Weights(self.table.matrix(), self.params[self.b], self.params.none)
 
     def loss(self, x: np.ndarray, step: Step) -> tuple[np.ndarray, np.ndarray]:
         """Return the cross entropy of the targets, nats float64 [T, B], and the gradient dx for x, both [T, B, n]."""
         dW, accumulate = self.table.gradient()
         db, accumulate_b = self.params.gradient(self.b)
-        (W, b), none = self.weights(), self.params.none
-        weights = softmax.Weights(W, b, none)
-        return self.descend(x, weights, step.targets, step.scale, dW, db, none, accumulate, accumulate_b)
+        gradients = dW, db, self.params.none, accumulate, accumulate_b
+        return self.descend(x, self.weights(), step.targets, step.scale, *gradients)
 
     def descend(
-        self, x: np.ndarray, weights: softmax.Weights, targets: np.ndarray, scale: float, *gradients: Any
+        self, x: np.ndarray, weights: Weights, targets: np.ndarray, scale: float, *gradients: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return nats and dx like `loss`, for targets in the kernel's Weights, and compute its other Gradients."""
         flat, scratch = self.prepare(x, len(weights.W))
@@ -78,9 +77,8 @@ class Softmax:
     def score(self, x: np.ndarray, step: Step) -> np.ndarray:
         """Return log probabilities of the targets in nats, float64 [T, B]; 0 if the target is -1."""
         targets, (flat, scratch) = step.targets, self.prepare(x, self.team.threads * WORDS, training=False)
-        logp, (W, b) = self.buffers("nll", targets.size, dtype=np.float64), self.weights()
-        weights = softmax.Weights(W, b, self.params.none)
-        self.team(softmax.log_probabilities, logp, scratch, flat, weights, targets.ravel())
+        logp = self.buffers("nll", targets.size, dtype=np.float64)
+        self.team(softmax.log_probabilities, logp, scratch, flat, self.weights(), targets.ravel())
         return logp.reshape(targets.shape)
 
     def distribution(self, x: np.ndarray) -> np.ndarray:
@@ -99,7 +97,7 @@ class Softmax:
         logprobs, ids = np.empty((threads, B, k)), np.empty((threads, B, k), np.int32)
         scratch = buffer("best scores", threads * topk.WORDS, B), buffer("x transposed", self.n, B)
         stats = buffer("best stats", threads, 4, B)
-        self.team(topk.most_probable, logprobs, ids, *scratch, stats, x, *self.weights())
+        self.team(topk.most_probable, logprobs, ids, *scratch, stats, x, *self.weights()[:2])
         return logprobs[0], ids[0]
 
 
@@ -232,7 +230,7 @@ class AugmentedSoftmax(Softmax):
         )  # fmt: skip
         number = params.dtype.type
         scale, scale_kl = (number(step.scale) * number(weight) for weight in self.weights_of_losses)
-        W, b = self.weights()
+        W, b, _ = self.weights()
         team(
             kernel.loss_and_gradient, nll, kernel.Gradients(dx, dW, db, dEt, dE, add_w, add_b, add_e), scratch,
             kernel.Inputs(ordered, W, b, Et, E),
