@@ -6,7 +6,7 @@ import click
 
 from tiedtools.base import settings
 from tiedtools.base.messages import log
-from tiedtools.base.settings import SIDES, LmContinuation, LmReading
+from tiedtools.base.settings import LmContinuation, LmReading
 from tiedtools.cli import training
 from tiedtools.cli.command import SectionedCommand, sections, warn_idle
 from tiedtools.cli.options import as_option, as_options, flag, text_option
@@ -83,7 +83,7 @@ NMT_LAYOUT = {
 }  # fmt: skip
 NMT_CHANGED = CHANGED | dict(
     dropout=dict(help="Dropout probability at all sites; the --drop options set it for one site."),
-    write=dict(choices=("source", *SIDES), help="Vectors to write: of the source words; of the target words, the"
+    write=dict(choices=translation.VECTORS, help="Vectors to write: of the source words; of the target words, the"
                " decoder's input, its output, their sum, or their concatenation."),
 )  # fmt: skip
 NMT_DEFAULTS = translation.DEFAULTS | {f"drop_{site}": DROPOUT for site in translation.SITES["standard"]}
