@@ -156,7 +156,7 @@ def train(kind, variants, threads, runs, windows, against, as_json, choices=None
     from benchmarks import training
     from benchmarks.machine import warn_if_busy
     from benchmarks.processes import refuse_missing_torch
-    from tiedtools.runs.trainer import tell_if_slow
+    from tiedtools.runs.trainer import log_if_slow
 
     kind = importlib.import_module(f"benchmarks.{kind}")
     for name in variants:
@@ -164,7 +164,7 @@ def train(kind, variants, threads, runs, windows, against, as_json, choices=None
     rivals = list(dict.fromkeys(against))
     refuse_missing_torch(rivals, choices or training.RIVALS)
     warn_if_busy()
-    tell_if_slow(options["precision"])
+    log_if_slow(options["precision"])
     result = training.measure(kind, variants, options, rivals, threads, runs, windows)
     show(result, lambda result: training.table(kind, result), as_json)
 

@@ -188,7 +188,7 @@ class LanguageModel(Estimator):
             for piece in score_text(self.scorer(), lexicon, part, "strict", independent, batch):
                 totals.add(piece)
         if lexicon.unk is None:
-            lexicon.tell_oovs()
+            lexicon.log_oovs()
         return totals.as_dict()
 
     def perplexity(self, text: Any, *, independent: bool = False, batch: int | None = None) -> float:
@@ -230,7 +230,7 @@ class LanguageModel(Estimator):
         oov_logprob = checked("oov_logprob", oov_logprob, float, Range(-1000, 0))
         hypotheses = ((None, words) for text in self.raw(sentences, unit="line") for _, words in lines(text))
         scores = np.fromiter(rescore(self.scorer(), lexicon, hypotheses, batch, oov_logprob), np.float64)
-        lexicon.tell_oovs(fate(oov_logprob))
+        lexicon.log_oovs(fate(oov_logprob))
         return scores
 
     def minimal_pairs(self, pairs: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ def predict(
         predictions = [(lexicon.words[k], p) for k, p in most_probable(logprobs, top)]
         answer = "".join(f"{number}\t{word}\t{p:.6g}\n" for word, p in predictions)
         yield Answer(answer, {"line": number, "context": " ".join(words), "next": predictions})
-    lexicon.tell_oovs()
+    lexicon.log_oovs()
 
 
 @command("generate", "Sample text from a language model.")
@@ -100,7 +100,7 @@ def generate(
     model, lexicon = load(path)
     prompt_words = splitter(**as_trained(model.settings, tell=False))(prompt) if prompt else []  # has no --tokenize
     ids = None if prompt is None else lexicon.ids(lexicon.codes(prompt_words))
-    lexicon.tell_oovs()
+    lexicon.log_oovs()
     choice = dict(temperature=temperature, top_k=top_k, banned=lexicon.unk if no_unk else None)
     number, line = 1, []
     for word in sampled(model, lexicon.words, ids, lines, words, seed, **choice):
@@ -173,7 +173,7 @@ def nbest(
         return
     for logprob in rescore(model, lexicon, hypotheses(), batch, oov_logprob):
         yield Answer(f"{logprob:.6f}\n", {**waiting.popleft(), "logprob": logprob})
-    lexicon.tell_oovs(fate(oov_logprob))
+    lexicon.log_oovs(fate(oov_logprob))
 
 
 @command("ppl", "Compute the perplexity of texts, in SRILM's format.", reads="texts vocabulary")
@@ -275,7 +275,7 @@ def ppl(
     if len(texts) > 1:
         yield Answer(f"total: {all_texts.as_text()}", {"texts": len(texts), **all_texts.as_dict()})
     if lexicon.unk is None:
-        lexicon.tell_oovs()
+        lexicon.log_oovs()
 
 
 def word_table(lines: Iterable[Any], unit: str) -> Iterator[Answer]:
@@ -355,7 +355,7 @@ def translate(
                 if file:
                     file.write((to_json({**position, **translation.alignment()}) + "\n").encode())
     for side in "source", "target":
-        getattr(interpreter, side).tell_oovs(noun=f"{side} {'symbol' if model.codes else 'word'}")
+        getattr(interpreter, side).log_oovs(noun=f"{side} {'symbol' if model.codes else 'word'}")
 
 
 @command("bleu", "Compute the BLEU of translations.", reads="hypothesis references")

@@ -151,7 +151,7 @@ def similarity(
     ((name, set_path),) = locate([name], data).items()
     pairs = similarity.read_set(set_path, name)
     judged = similarity.judge(Vectors.read(path, **reading), pairs, case=case)
-    similarity.explain([path], [pairs], [judged])
+    similarity.log_undefined([path], [pairs], [judged])
     labeled = similarity.disagreements(pairs, judged, label)
     pictures.similarity(axes, pairs, judged, similarity.summarize(pairs, judged)[0], labeled)
 

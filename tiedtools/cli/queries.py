@@ -332,7 +332,7 @@ def docvec(
     rows = ({"line": k, "text": line, "vector": x} for k, (line, x) in enumerate(zip(first_lines, digits), 1))
     form = "binary" if binary else "text"
     yield Answer(lambda file: write_npy(file, matrix) if as_npy else vectors.write_stream(file, form), rows)
-    source.lexicon.tell_oovs()
+    source.lexicon.log_oovs()
 
 
 @command("similar", "Find similar lines of a text.", reads="path text")
@@ -393,4 +393,4 @@ def similar(
     answer = "".join(form(line, text=query["text"]) for query in results for line in query["similar"])
     about = {"model": path, "text": text, "unit": unit, "center": center, "sif": sif}
     yield Answer(answer, {**about, "queries": results, "unknown": unknown}, status=int(len(known) < len(queries)))
-    lexicon.tell_oovs()
+    lexicon.log_oovs()

@@ -20,7 +20,7 @@ VARIABLE = "_TIEDTOOLS_COMPLETE"  # environment variable set by click's completi
 RUNS = {command: runs for family in FAMILIES.values() for command, runs in family.warm_up.items()}
 
 
-class Files(shell_completion.ShellComplete):
+class FileCompletion(shell_completion.ShellComplete):
     """Completion that offers file names if click has no suggestion."""
 
     def get_completions(self, args: Any, incomplete: str) -> list[shell_completion.CompletionItem]:
@@ -31,7 +31,7 @@ class Files(shell_completion.ShellComplete):
 
 for name in "Bash", "Zsh", "Fish":
     complete = getattr(shell_completion, f"{name}Complete")
-    shell_completion.add_completion_class(type(f"{name}Complete", (Files, complete), {}))
+    shell_completion.add_completion_class(type(f"{name}Complete", (FileCompletion, complete), {}))
 
 
 @command("completion", "Print a shell completion script.")

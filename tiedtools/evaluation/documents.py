@@ -215,7 +215,7 @@ class FastTextSentences:
     def __contains__(self, word: str) -> bool:
         return word in self.vectors or self.vectors.composes and len(self.vectors.compose([word])) > 0
 
-    def tell_oovs(self) -> None:
+    def log_oovs(self) -> None:
         """Report nothing: words without a vector are left out."""
 
     def encode(self, path: Any, unit: str = "line", errors: str = "strict", queries: Queries = ()) -> Encoded:

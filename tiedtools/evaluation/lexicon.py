@@ -62,7 +62,7 @@ class Lexicon:
         ids[ids == OOV] = self.unk or 0
         return ids
 
-    def tell_oovs(self, otherwise: str = "skipped", noun: str = "word") -> None:
+    def log_oovs(self, otherwise: str = "skipped", noun: str = "word") -> None:
         """Log the number of OOVs, if any, and their treatment: read as `<unk>` or, without it, `otherwise`."""
         if self.oovs:
             fate = f"read as `{UNK}`" if self.unk is not None else f"{otherwise}, since the vocabulary has no `{UNK}`"

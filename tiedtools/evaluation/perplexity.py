@@ -131,7 +131,7 @@ def rescore(
 
 
 def fate(oov_logprob: float) -> str:
-    """Describe how `rescore` treats words that it cannot score, for Lexicon.tell_oovs."""
+    """Describe how `rescore` treats words that it cannot score, for Lexicon.log_oovs."""
     return f"given probability 10^{oov_logprob:g}" if oov_logprob else "skipped"
 
 

@@ -84,7 +84,7 @@ def similarities(files: Files, sets: Sets, case: str, resamples: int, seed: int)
     for file, runs in files:
         as_spelled = [one._replace(pairs=spelled(one.pairs, runs, case)) for one in sets]
         by_run = [[similarity.judge(vectors, one, "skip", "as-is") for one in as_spelled] for vectors in each(runs)]
-        similarity.explain([file], sets, *by_run)
+        similarity.log_undefined([file], sets, *by_run)
         judged = [*zip(*by_run)]
         of_file = correlations(sets, judged, resamples, seed, len(runs.whole))
         lines += [{**line, "runs": len(runs), "file": file} for line in of_file]

@@ -282,11 +282,11 @@ def evaluate(
         low, high = interval(np.mean(samples, 0))
         means = {"mean_rho": mean(lines, "rho"), "mean_low": low, "mean_high": high}
         results.append({"file": file, "sets": list(lines), **means})
-        explain([file], sets, judged)
+        log_undefined([file], sets, judged)
         if first:
             rhos = zip(lines, results[0]["sets"])
             defined = [not math.isnan(one["rho"] + two["rho"]) for one, two in rhos]
-            explain([file, files[0]], *(list(itertools.compress(x, defined)) for x in (sets, judged, first)))
+            log_undefined([file, files[0]], *(list(itertools.compress(x, defined)) for x in (sets, judged, first)))
             compared = [compare(s, j, f, resamples, seed) for s, j, f in zip(sets, judged, first)]
             lines, samples, exchanged = zip(*compared)
             if len(sets) > 1:
@@ -298,7 +298,7 @@ def evaluate(
     return results, differences
 
 
-def explain(files: Sequence[Any], sets: Iterable[Any], *judged: Iterable[Any]) -> None:
+def log_undefined(files: Sequence[Any], sets: Iterable[Any], *judged: Iterable[Any]) -> None:
     """Log the sets on which rho is undefined for the pairs used by all files, and why; `judged`: a list per file."""
     reasons = dict[str, list[str]]()
     for similarity_set, *each in zip(sets, *judged):

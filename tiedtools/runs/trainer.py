@@ -261,15 +261,15 @@ class Trainer(abc.ABC):
 def with_precision(config: Any, checkpoint: str | None) -> Any:
     """Return a configuration whose `precision`, if None, is from the checkpoint to resume, or fast on this CPU."""
     if getattr(config, "precision", "") is not None:
-        tell_if_slow(getattr(config, "precision", None))
+        log_if_slow(getattr(config, "precision", None))
         return config
     precision = checkpoint and checkpoints.recorded(checkpoint, "precision")
-    tell_if_slow(precision, "for float32, start over with another `checkpoint`")
+    log_if_slow(precision, "for float32, start over with another `checkpoint`")
     fast = "bfloat16" if FAST_BFLOAT16 and config.dtype == "float32" else "float32"
     return dataclasses.replace(config, precision=precision or fast)
 
 
-def tell_if_slow(precision: str | None, advice: str = "`precision=float32` is faster") -> None:
+def log_if_slow(precision: str | None, advice: str = "`precision=float32` is faster") -> None:
     """Log a hint if this CPU lacks fast products in this precision."""
     if precision == "bfloat16" and not FAST_BFLOAT16:
         others = "AMD has since Zen 4, Intel Xeon since Sapphire Rapids, on Linux"
