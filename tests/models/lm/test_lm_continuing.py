@@ -10,7 +10,7 @@ from tiedtools.base.errors import TiedtoolsError
 from tiedtools.base.processor import available_cores
 from tiedtools.files.modelfile import load_language_model
 from tiedtools.models.lm.model import LstmLM
-from tiedtools.models.lm.trainer import continued, read_source
+from tiedtools.models.lm.trainer import LstmTrainer, continued
 
 RNG = np.random.default_rng(7)
 SMALL = dict(size=8, layers=1, epochs=2, batch=4, steps=5, lr=1.0, dropout=0.0, threads=1, valid_share=0)
@@ -99,7 +99,7 @@ def test_layers_that_compose_embeddings_are_frozen(saved):
 def test_known_words_keep_their_parameters_and_new_words_learn(saved, kind):
     old, path = saved(kind)
     estimator = again().trainer(SECOND, init_from=path, grow=True)
-    source = read_source(str(path))
+    source = LstmTrainer.read_source(str(path))
     text, _ = estimator.read()
     start = continued(source, text.vocab, estimator.config, estimator.continuation)
     words = text.vocab.words

@@ -19,15 +19,6 @@ from tiedtools.training.batches import Windows
 from tiedtools.training.schedules import Training
 
 
-def read_source(path: str) -> Source:
-    """Read a language model to continue from. Raises TiedtoolsError for other files, such as checkpoints."""
-    model = LstmLM.load(path)
-    names = {field.name for kind in (LstmConfig, Training) for field in fields(kind)} - {"seed", "threads", "precision"}
-    settings = asdict(model.config) | (model.settings or {}) | {"segmentation": None}
-    settings = {name: value for name, value in settings.items() if name in names | {*SPLIT}}
-    return Source(path, model.vocab, dict(model.params.owners()), settings)
-
-
 def continued(source: Source, vocab: Any, config: LstmConfig, continuation: LmContinuation) -> LstmLM:
     """Return a model for a Vocab with all words and subwords of a Source, whose parameters it has; others are random.
 
@@ -65,8 +56,6 @@ class LstmTrainer(LmTrainer):
         " `tying=linear`"
     )
 
-    read_source = staticmethod(read_source)
-
     def __init__(
         self, config: LstmConfig, schedule: Training, *texts_and_files: Any, continuation: Any = None,
         source: Any = None, **options: Any,
@@ -87,6 +76,16 @@ class LstmTrainer(LmTrainer):
             self.also = (continuation,)
             self.origin, self.reading = source.path, self.reading | dict(known=source.vocab, grow=continuation.grow)
         self.reads = [*filter(None, (config.segmentation, self.origin))]
+
+    @staticmethod
+    def read_source(path: str) -> Source:
+        """Read a language model to continue from. Raises TiedtoolsError for other files, such as checkpoints."""
+        model = LstmLM.load(path)
+        kinds = LstmConfig, Training
+        names = {field.name for kind in kinds for field in fields(kind)} - {"seed", "threads", "precision"}
+        settings = asdict(model.config) | (model.settings or {}) | {"segmentation": None}
+        settings = {name: value for name, value in settings.items() if name in names | {*SPLIT}}
+        return Source(path, model.vocab, dict(model.params.owners()), settings)
 
     def read(self) -> tuple[LmText, dict[str, int]]:
         text, tokens = super().read()

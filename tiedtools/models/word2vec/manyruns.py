@@ -29,8 +29,6 @@ from tiedtools.vectors.norms import unit
 from tiedtools.vectors.runs import Runs
 
 LARGEST = float(np.finfo(np.float16).max)
-
-
 WHOLE = 3  # runs on the whole text beside those on resampled documents
 
 
