@@ -126,7 +126,7 @@ def encode(
         elif marks:
             text.size = renumber(file, ids_without_unk(vocab))
     if not (found if ranks is None else any(ranks.exchange(bool(found)))):
-        raise no_words(paths, text.tokens_read, None if grow else known)
+        raise no_words(paths, text.tokens_read, None if grow else known, "; with `slices`, lower `min_count`")
     del table
     # glibc would keep the freed memory, which is too fragmented for the matrices allocated next.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)

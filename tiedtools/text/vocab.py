@@ -119,14 +119,15 @@ def log_dropped(name: str, counts: np.ndarray, min_count: int, max_vocab: int | 
             log.info(f"{name}: {option} dropped {dropped:,} of {len(counts):,} words")
 
 
-def no_words(paths: Any, tokens: int, known: Vocab | None = None) -> TiedtoolsError:
+def no_words(paths: Any, tokens: int, known: Vocab | None = None, more: str = "") -> TiedtoolsError:
     """Return the TiedtoolsError for a text of so many tokens without a word of the vocabulary.
 
     known  the vocabulary that training continues from, or None
+    more   another remedy if there is one
     """
     why = "all are rarer than `min_count`, or not in `read_vocab`"
     remedy = "lower `min_count`, give more text, or use another vocabulary"
     if known:
         why = "none is in the model that training continues from"
-        remedy = "check language and case, or add new words: `grow`; with `slices`, lower `min_count`"
+        remedy = f"check language and case, or add new words: `grow`{more}"
     return TiedtoolsError(f"{shown(*paths)}: no word of the vocabulary in {counted(tokens, 'token')}: {why}; {remedy}")
