@@ -131,8 +131,8 @@ def test_unusual_files(read):
     for data in (b"2 1\na 1\n\xffb 2\n", b"2 1\na \0\0\0\x3f\xffb \0\0\0\x3f"):
         position = ":3: " if data.endswith(b"\n") else "row 2"
         refused(lambda: read(data), "some.", position, "not UTF-8", "`errors='replace'`")
-        assert read(data, errors="replace").words == ["a", "\ufffdb"]
-        assert read(data, errors="ignore").words == ["a", "b"]
+        refused(lambda: read(data, skip_bad=None), "`tiedtools convert --errors replace`, or", "convert --skip-bad`")
+        assert [read(data, errors=how).words for how in ("replace", "ignore")] == [["a", "\ufffdb"], ["a", "b"]]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3])  # with control characters; without, but not UTF-8

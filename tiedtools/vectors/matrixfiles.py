@@ -220,7 +220,7 @@ def decoded(rows: Rows, lines: bytes, first: int, path: str) -> list[Any]:
         try:
             words.append(line.decode("utf-8", rows.errors))
         except UnicodeDecodeError:
-            rows.problem(f":{number}", "is not UTF-8", "read it with `errors='replace'`", path=path)
+            rows.problem(f":{number}", "is not UTF-8", rows.replacing, path=path)
             words.append(None)
     return words
 

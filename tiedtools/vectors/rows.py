@@ -26,7 +26,7 @@ class Rows:
 
     path    path of the file; `-` is standard input
     errors  how to decode words, as in bytes.decode
-    skip    whether to skip bad rows; None: no, and messages do not suggest it
+    skip    whether to skip bad rows; None: no, and messages suggest `tiedtools convert`, which can
     E       dimension
     tabs    whether tabs separate the fields of a text
     """
@@ -55,13 +55,18 @@ class Rows:
         """
         error = TiedtoolsError(f"{shown(path or self.path)}{position}: {what}; {remedy}")
         if level is FATAL or not self.skip:
-            may_skip = level is ROW and self.skip is False
-            raise TiedtoolsError(f"{error}{', or skip it with `skip_bad`' * may_skip}") from None
+            skipping = "`tiedtools convert --skip-bad`" if self.skip is None else "`skip_bad`"
+            raise TiedtoolsError(f"{error}{f', or skip it with {skipping}' * (level is ROW)}") from None
         if level is WHOLE:
             self.others.append(error)
         else:
             self.first = self.first or error
             self.skipped += 1
+
+    @property
+    def replacing(self) -> str:
+        """The remedy for words that are not UTF-8."""
+        return "read it with " + ("`tiedtools convert --errors replace`" if self.skip is None else "`errors='replace'`")
 
     def oddity(self, kind: str, position: str, what: str) -> None:
         """Report a problem that only `tiedtools check` lists."""
@@ -119,7 +124,7 @@ class Rows:
             try:
                 word = data.decode("utf-8", self.errors)
             except UnicodeDecodeError:
-                remedy = "if the file is undamaged, read it with `errors='replace'`"
+                remedy = f"if the file is undamaged, {self.replacing}"
                 self.problem(f"{place}{number + row}", f"the word {quoted(data)} is not UTF-8", remedy)
                 continue
             if word and "\n" not in word:

@@ -249,7 +249,7 @@ class Vectors(GensimNames):
                 detected, and .tsv files with words in the first column, as StarSpace writes them.
         errors  how to decode a word that is not UTF-8: "strict", "replace", or "ignore", as in bytes.decode
         skip_bad  skip lines and rows that cannot be read, and log their number and the first; a contradiction of the
-                header is logged, too. None: do not, and do not suggest it in messages
+                header is logged, too. None: do not, and suggest `tiedtools convert` in messages
 
         Raises TiedtoolsError naming the path and line or row: no data is silently repaired or skipped.
         """
