@@ -11,7 +11,7 @@ LONGEST = 1000  # characters, file names not counted
 POSITION = re.compile(r"(?::in|:out|:sum|, last part)?(?::(\d+): |: row (\d+): |: )")
 # Problems of a file as a whole; all others need a line or a row.
 WHOLE = re.compile(
-    r"cannot be read: |is empty; |no words?\b|no such file; |has no list of words |holds no |has [\d,]+ words?, but "
+    r"cannot be read: |is empty; |no words?\b|no such file; |has no list of words |holds no |(has )?[\d,]+ words?, but "
     r"|the counts add up |too little text "
     r"|is not a whole |is not one matrix |has numbers of type |\d+ of its matrices |has a line of more "
     r"|not a (file of runs|run manifest), or corrupt \(|is not a file of runs"

@@ -76,7 +76,7 @@ def header(data):
 def text(data):
     V, E, rest = header(data)
     words, matrix = rows(rest.split(b"\n") if E < len(data) else [], E)
-    if len(words) != V or not V or not E:
+    if len(words) < V or words[V:] not in ([], ["<unk>"]) or not V or not E:  # GloVe's header does not count <unk>
         raise ValueError("another number of words")
     return words, matrix
 
