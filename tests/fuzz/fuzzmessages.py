@@ -16,12 +16,12 @@ WHOLE = re.compile(
     r"|is not a whole |is not one matrix |has numbers of type |\d+ of its matrices |has a line of more "
     r"|not a (file of runs|run manifest), or corrupt \(|is not a file of runs"
     r"|not a tiedtools (model|checkpoint), or corrupt \(|not a model of rnnlm, or corrupt \(|is not in model format "
-    r"|is a (model|checkpoint)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
+    r"|is a (model|checkpoint|zip archive)|a model \(|has no (in|out)put vectors\b|its input and output vectors "
     r"|was created with(out)? |written by |contains a model file|is in NumPy's |is not a model file"
-    r"|is a binary file|has no line for the word "
+    r"|is a binary file|has no line for the word |'' has a value that is nan"
 )
 VERBS = """add check choose close convert copy correct decompress delete drop get give lower make name pip quote read
-remove rename rerun resume save set train update use write""".split()
+remove rename rerun resume save set train unpack update use write""".split()
 REMEDY = re.compile(rf"[;?:] (if [^;,]*, )?({'|'.join(VERBS)})\b|; `|\?$|\? `")
 OPTION = re.compile(r"(?<![\w/-])--?(?!inf|nan)[a-z][\w-]*")
 # Options allowed in remedies, by prefix of the reader's name: those of the commands that call the reader.

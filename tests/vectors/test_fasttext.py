@@ -215,6 +215,8 @@ def test_words_and_values_that_are_wrong_are_reported_when_they_are_needed(run, 
     vectors = Vectors.read(path)
     refused(lambda: vectors.words[1], "m.bin: row 2: the word ", " is not UTF-8; ", "errors='replace'")
     refused(lambda: np.asarray(vectors.matrix), "m.bin: row 4: 'né' has a value that is nan or infinite")
+    refused(lambda: vectors.compose(["né"]), "m.bin: 'né' has a value that is nan or infinite")
+    refused(lambda: vectors.matrix.sentences([["né".encode()]]), "m.bin: 'n", "has a value that is nan or infinite")
     assert Check(str(path)).problems.keys() == {"encoding", "not finite"}
     assert Vectors.read(path, skip_bad=True).words == [word for word in WORDS if word not in ("where", "né")]
     replaced = Vectors.read(path, errors="replace")

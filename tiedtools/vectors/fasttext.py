@@ -129,11 +129,14 @@ class FastText(Computed):
         starts, stops = self.starts[ids], self.starts[ids + 1] - kernels.TAIL
         if len(ids) > 1 and self.maxn * int((stops - starts).sum()) > ROOM:  # long words
             return np.concatenate([self.computed(half) for half in np.array_split(ids, 2)])
-        vectors = self.vectors(*self.subwords(ids, self.data, starts, stops))
+        return self.checked(self.vectors(*self.subwords(ids, self.data, starts, stops)), ids)
+
+    def checked(self, vectors: Matrix, ids: Matrix, words: Sequence[Any] = ()) -> Matrix:
+        """Return vectors of the rows `ids` or of `words`; if `strict`, raises TiedtoolsError for nan and infinity."""
         if self.strict and not (finite := np.isfinite(vectors).all(1)).all():
-            row = ids[finite.argmin()]
-            problem, remedy = not_finite(self.words[row])
-            raise TiedtoolsError(f"{self.path}: row {row + 1}: {problem}; {remedy}")
+            k = int(finite.argmin())
+            where, word = ("", words[k]) if words else (f" row {ids[k] + 1}:", self.words[ids[k]])
+            raise TiedtoolsError(f"{self.path}:{where} {'; '.join(not_finite(word))}")
         return vectors
 
     def word(self, row: int) -> bytes:
@@ -177,7 +180,7 @@ class FastText(Computed):
         """
         ids, _, spans = self.look_up([word.encode("utf-8", "surrogatepass") for word in words])
         rows, ends = self.subwords(ids, *spans)
-        vectors = self.vectors(rows, ends)
+        vectors = self.checked(self.vectors(rows, ends), ids, words)
         composed = (np.diff(ends, prepend=0) > 0) & ((ids >= 0) | vectors.any(1))
         return [word for word, has in zip(words, composed) if has], vectors[composed]
 
@@ -202,7 +205,7 @@ class FastText(Computed):
             return self.vectors(np.concatenate(parts), np.cumsum([len(rows) for rows in parts]))
         words = {word: k for k, word in enumerate(dict.fromkeys(word for line in lines for word in line))}
         ids, _, spans = self.look_up(list(words))
-        units = unit(self.vectors(*self.subwords(ids, *spans)))
+        units = unit(self.checked(self.vectors(*self.subwords(ids, *spans)), ids, [*words]))
         nonzero: Any = units.any(1)
         rows = [np.array([k for k in map(words.__getitem__, line) if nonzero[k]], np.int64) for line in lines]
         return average(units.view(np.uint8), np.concatenate(rows), np.cumsum([len(row) for row in rows]))
