@@ -32,6 +32,8 @@ def spelled(message: str, command: Any) -> str:
         negative = as_option(name, False)
         if name in flags and (value == "True" or value == "False" and negative not in off):
             return f"{'no ' * (value == 'False')}{names[name]}"
+        if name in names and name not in flags and value in ("True", "False"):  # word2vec.c's -hs 1
+            return f"{names[name]} {int(value == 'True')}"
         return negative if value == "False" else as_option(name, value, names.get(name))
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", translate, message)
