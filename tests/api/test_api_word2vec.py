@@ -210,6 +210,7 @@ def test_sets_of_pairs_and_analogies(tmp_path, run, vectors):
     assert "differences" not in alone and alone["sets"][0]["covered"] == 4 and alone["mean_low"] is None
     questions = str(tmp_path / "questions")
     refused(lambda: tt.evaluate_analogies(vectors, questions, method="avg"), "not pairs", kind=tt.Contradiction)
+    refused(lambda: tt.evaluate_similarity(vectors, [("king", "man", 7)]), "`sets` must be names", kind=TypeError)
     for restrict in 5, 4:
         options = "--set", questions, "--restrict", restrict, "--json"
         printed = json.loads(run("eval-analogy", *files, *options).stdout_bytes)

@@ -64,9 +64,11 @@ def evaluate_similarity(
     one_of("oov", oov, similarity.OOV)
     one_of("case", case, similarity.CASES)
     bootstrap, seed = checked("bootstrap", bootstrap, int, Range(0, 10**7)), checked("seed", seed, int, Range(0))
-    names = [os.fspath(name) for name in ([sets] if isinstance(sets, str | os.PathLike) else sets)]
+    names = [sets] if isinstance(sets, str | os.PathLike) else [*sets]
+    if not all(map(is_path, names)):
+        raise Mistyped("`sets` must be names of sets or paths; write pairs to a file, as `word word score` lines")
     sources = with_reference(vectors, against)
-    pairs = locate(names, folder(data))
+    pairs = locate([os.fspath(name) for name in names], folder(data))
     results, differences = similarity.evaluate(sources, vectors_of, pairs, oov, case, bootstrap, seed, composer_of)
     return as_answer(results, differences, against)
 
