@@ -46,7 +46,7 @@ def fields(path, files, rng):
         try:
             if found == read():
                 return
-        except (ValueError, KeyError, TypeError, csv.Error):
+        except (ValueError, KeyError, TypeError, RecursionError, csv.Error):
             pass
     raise AssertionError(f"{found} is not what the file has")
 
