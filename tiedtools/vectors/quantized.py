@@ -59,7 +59,7 @@ class Quantized:
         """Return the bytes of some rows as float32, uint8 [k, 4 n]."""
         numbers = self.tables[np.arange(len(self.tables)), self.codes[rows]].reshape(len(rows), self.tables[:, 0].size)
         if self.norms is not None:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 numbers = numbers * self.norms[self.norm_codes[rows], None]
         return np.ascontiguousarray(numbers[:, : self.shape[1]]).view(np.uint8).reshape(len(rows), 4 * self.shape[1])
 

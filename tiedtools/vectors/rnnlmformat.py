@@ -131,8 +131,10 @@ def read_numbers(file: BinaryIO, label: str, n: int, binary: int) -> np.ndarray:
     """Read the next array; return n float32."""
     if binary:
         return np.frombuffer(file.read(4 * n), "<f4")
+    file.seek(-1, os.SEEK_CUR)
+    apart = file.read(1).isspace()  # not a part of the last number
     line = next((line for line in file if line.strip()), b"")
-    if line.strip() != f"{label}:".encode():
+    if not apart or line.strip() != f"{label}:".encode():
         raise ValueError(f"missing line '{label}:'")
     try:
         with warnings.catch_warnings():

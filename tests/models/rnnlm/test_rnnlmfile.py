@@ -182,6 +182,7 @@ DAMAGES = {
     "class skipped": (content(vocab=[*BAD_VOCAB[:6], (1, "once", 3)]), "not contiguous in the vocabulary"),
     "too many classes": (content(class_size=2, output_layer_size=9), "not contiguous in the vocabulary"),
     "garbage": (content().replace(b"\nWeights 1->2", b"abc\nWeights 1->2"), "'Weights 1->2:'"),
+    "joined lines": (content().replace(b"\n\nDirect", b"Direct"), "missing line 'Direct connections:'"),
     "text among numbers": (content().replace(b"connections:\n", b"connections:\nabc\n"), "text that is not a number"),
     "too few numbers": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
     "extra number": (content() + b"1\n", "extra data after"),
