@@ -105,9 +105,10 @@ def read_header(file: BinaryIO) -> Header:
     """Read the Header."""
     header = Header()
     for _ in range(HEADER_LINES):
-        label, _, value = file.readline(1 << 12).decode("utf-8", "surrogateescape").partition(":")
-        if label == "Vocabulary":
+        line = file.readline(1 << 12).decode("utf-8", "surrogateescape")
+        if line.rstrip() == "Vocabulary:":
             return header
+        label, _, value = line.partition(":")
         header[label.strip()] = value.strip()
     raise ValueError("missing line 'Vocabulary:'")
 
@@ -139,7 +140,12 @@ def read_numbers(file: BinaryIO, label: str, n: int, binary: int) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy only warns about text that is not a number
+            start = file.tell()
             numbers = np.fromfile(file, np.float32, n, sep=" ") if n else np.zeros(0, np.float32)
+        length = file.tell() - start
+        file.seek(start)
+        if re.search(rb"[eE](?!\S)", file.read(length)):  # NumPy takes 1.5e, cut short, for 1.5
+            raise ValueError
     except (DeprecationWarning, ValueError):
         raise ValueError(f"{label!r} contains text that is not a number") from None
     if len(numbers) < n:

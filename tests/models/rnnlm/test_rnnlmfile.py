@@ -184,6 +184,7 @@ DAMAGES = {
     "garbage": (content().replace(b"\nWeights 1->2", b"abc\nWeights 1->2"), "'Weights 1->2:'"),
     "joined lines": (content().replace(b"\n\nDirect", b"Direct"), "missing line 'Direct connections:'"),
     "text among numbers": (content().replace(b"connections:\n", b"connections:\nabc\n"), "text that is not a number"),
+    "no exponent": (content().replace(b"\n\nDirect", b"e\n\nDirect"), "'Weights 1->2' contains text that is not a"),
     "too few numbers": (content()[: content().index(b"Direct")] + b"Direct connections:\n1" + b"\n" * 40, "found 1"),
     "extra number": (content() + b"1\n", "extra data after"),
     "duplicate word": (content(vocab=[*BAD_VOCAB[:6], (1, "the", 2)]), "one comes twice"),
