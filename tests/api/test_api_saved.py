@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import inspect
 import json
+import os
 import pickle
 
 import numpy as np
@@ -239,14 +240,20 @@ def test_an_interrupted_training_is_continued(texts, tmp_path, messages):
     texts = [*texts[:2], str(tmp_path / "1830s.txt.gz")]
     train_slices(settings, texts, str(whole))
 
+    def kill(trainer):  # between the compass and its manifest
+        trainer.train()
+        os.unlink(part / "compass.npz.run.json")
+        raise KeyboardInterrupt
+
     def stop(trainer):
         if part.joinpath("1810s.runs").exists():
             raise KeyboardInterrupt
         trainer.train()
 
     trained, names = [], ("1810s.runs", "1820s.runs", "1830s.runs")
-    with pytest.raises(KeyboardInterrupt):
-        train_slices(settings, texts, str(part), stop)
+    for interrupt in kill, stop:
+        with pytest.raises(KeyboardInterrupt):
+            train_slices(settings, texts, str(part), interrupt)
     refused(lambda: read_slices(str(part)), "part: slice 1820s is not trained")
     (tmp_path / "slices.txt").touch(), refused(lambda: read_slices(str(tmp_path)), "no slices in slices.txt;")
     refused(lambda: train_slices(settings, texts, str(tmp_path)), "is not the list of these slices")

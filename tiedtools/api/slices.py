@@ -56,7 +56,8 @@ def train_slices(
     if asked["write"] == "out" and config.tying == "untied":
         raise Contradiction("`write=out`: untied slices share the output vectors of the compass; omit it")
     checkpoint = os.path.join(folder, "compass.checkpoint")
-    if os.path.exists(compass):
+    killed = os.path.exists(checkpoint) and not os.path.exists(compass + manifest.SUFFIX)  # the checkpoint checks all
+    if os.path.exists(compass) and not killed:
         refuse_others(compass, settings, texts)
         for output in filter(os.path.exists, outputs):
             old = Runs.load(output).training
