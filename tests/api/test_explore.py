@@ -153,7 +153,7 @@ class Window:
         assert [entry for entry in self.chrome.get_log("browser") if entry["level"] == "SEVERE"] == []
         events = [json.loads(entry["message"])["message"] for entry in self.chrome.get_log("performance")]
         sent = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        assert sent and {url.partition(":")[0] for url in sent} <= {"file", "data", "blob"}
+        assert sent and {url.partition(":")[0] for url in sent} <= {"file", "data", "blob", "chrome"}  # chrome: new tab
         assert self.js("document.querySelectorAll('b, img').length") == 0
 
 
@@ -169,6 +169,7 @@ def test_search_finds_and_a_click_shows(window, pages):
     window.type("SCRIPT>\n")
     window.wait("chosen >= 0")
     assert window.js("document.querySelector('h2').textContent") == ODD[0]
+    assert window.js("$('panel').textContent").endswith("Cosine.")
     near = [word for word, _ in VECTORS.most_similar(ODD[0])]
     assert window.js("[...document.querySelectorAll('td button')].map(b => b.textContent)") == near
     window.chrome.find_element("css selector", "td button").click()
