@@ -155,6 +155,7 @@ def test_means_and_their_spread(axes):
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_legend()) == ("beta", "d", None)
     axes.clear()
     pictures.means(axes, [(1, 2, "M"), (1, 3, "D"), (2, 4, "D")], ("x", "y"))
+    assert all(float(x).is_integer() for x in axes.get_xticks())  # such as epochs
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["M", "D"]
     assert [box[0].get_data()[1].tolist() for box in axes.containers] == [[2], [3, 4]]
 

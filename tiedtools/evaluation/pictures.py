@@ -221,6 +221,8 @@ def means(axes: Any, points: list[tuple[float, float, str]], names: Sequence[str
         lines[group] = axes.errorbar(xs, [np.mean(some) for some in ys], spread, marker="o", markersize=4, capsize=3)
     axes.set_xlabel(names[0], parse_math=False)
     axes.set_ylabel(names[1], parse_math=False)
+    if all(float(x).is_integer() for x, _, _ in points):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if len(lines) > 1:
         legend(axes, list(lines.values()), list(lines))
 
