@@ -172,7 +172,8 @@ def stability(
         with pictures.picture(plot) as axes:
             ranks = {row: rank for rank, row in enumerate(uncertainty.by_rank(runs).tolist(), 1)}
             axes.scatter([ranks.get(row, math.nan) for row in measured], [*measured.values()], s=8)
-            axes.set(xscale="log", xlabel="rank", ylabel=f"share of {top} neighbors common to two runs", ylim=(0, 1))
+            axes.set(xscale="log", xlabel="rank by frequency", ylim=(0, 1))
+            axes.set_ylabel(f"share of {top} neighbors common to two runs")
     if words or below is not None:
         shown = {row: share for row, share in measured.items() if below is None or share < below}
         present = (runs.present > 0).sum(0)
