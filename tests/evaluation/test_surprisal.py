@@ -133,8 +133,8 @@ def test_python():
     ]  # fmt: skip
     logprob = model.statistics([["the", "cat"], ["dog"]])["logprob"]
     assert -sum(row["surprisal_nats"] for row in rows) == pytest.approx(logprob * math.log(10))
-    refused(lambda: list(model.surprisal([["the"]], unit="log10")), kind=Contradiction)
-    refused(lambda: list(model.surprisal([["the"]], batch=2)), "set `independent`", kind=Contradiction)
+    refused(lambda: model.surprisal([["the"]], unit="log10"), kind=Contradiction)
+    refused(lambda: model.surprisal([["the"]], batch=2), "set `independent`", kind=Contradiction)
 
 
 LINES = [["the", "cat", "sat"], [], ["a", "dog", "on", "the", "mat"]] * 9

@@ -200,7 +200,7 @@ class LanguageModel(Estimator):
         self, text: Any, *, unit: str = "bits", independent: bool = False, batch: int | None = None,
         separator: str = "@@"
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Yield a dict for each word and sentence end of a text, with the columns of `tiedtools ppl --words`.
+        """Return an iterator over the rows of `tiedtools ppl --words`, a dict for each word and sentence end of a text.
 
         text         a source as for `fit`; sentences are numbered from 1 in each path
         unit         "bits" or "nats"
@@ -213,9 +213,8 @@ class LanguageModel(Estimator):
         options = independent, checked("batch", batch, int | None, BATCH), unit, separator
         if not independent and (batch or 1) > 1:
             raise Contradiction(f"`batch={batch}` splits sentences: set `independent`, or omit it")
-        for part in self.raw(text):
-            for _, rows in surprisals(self.scorer(), self.lexicon, part, "strict", *options):
-                yield from rows
+        texts = (surprisals(self.scorer(), self.lexicon, part, "strict", *options) for part in self.raw(text))
+        return (row for lines in texts for _, rows in lines for row in rows)
 
     def score(self, sentences: Any, *, batch: int = 64, oov_logprob: float = -5.0) -> np.ndarray:
         """Return the log10 probability of each sentence with its end, float64 [n], as KenLM and SRILM print it.
